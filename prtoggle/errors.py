@@ -1,0 +1,122 @@
+"""Every error that prtoggle raises on purpose, with one root and one exit code each.
+
+An error says *what* is wrong, *where* (file, line, column), the *nearest* right thing, and what to do
+(``hint``). It formats itself, so that a command, a traceback and a journal show the same text.
+
+Example::
+
+    raise SelectionError("no fix has the number 27361", nearest="27360", hint="prtoggle list shows all")
+
+Standard library only: this module is imported inside the target's processes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a file something stands. ``line`` and ``column`` count from 1; 0 means unknown."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        text = self.file
+        if self.line:
+            text += f":{self.line}"
+            if self.column:
+                text += f":{self.column}"
+        return text
+
+
+class PrtoggleError(Exception):
+    """Root of all errors that prtoggle raises on purpose.
+
+    Attributes:
+        what: one sentence, no full stop at the end, what is wrong.
+        place: where, if there is a place.
+        nearest: the nearest right thing, if one is near.
+        hint: what to do.
+        exit_code: the exit code of a command that ends with this error.
+    """
+
+    exit_code = 70
+
+    def __init__(self, what: str, *, place: Place | None = None, nearest: str = "", hint: str = "") -> None:
+        self.what = what
+        self.place = place
+        self.nearest = nearest
+        self.hint = hint
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        head = f"{self.place}: {self.what}" if self.place else self.what
+        lines = [head]
+        if self.nearest:
+            lines.append(f"  nearest: {self.nearest}")
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), dict(self.__dict__)))
+
+
+def _rebuild(cls: type[PrtoggleError], state: dict[str, object]) -> PrtoggleError:
+    error = cls.__new__(cls)
+    error.__dict__.update(state)
+    Exception.__init__(error, str(error))
+    return error
+
+
+class UsageError(PrtoggleError):
+    """What was typed is wrong: grammar, an unknown fix or part, variables that differ."""
+
+    exit_code = 2
+
+
+class SelectionError(UsageError):
+    """A selection that does not parse, or names a fix or part that nobody knows."""
+
+
+class RefusedError(PrtoggleError):
+    """Understood, and refused: it does not apply, conflicts, or its file is malformed."""
+
+    exit_code = 3
+
+
+class MalformedError(RefusedError):
+    """Problems in one or more files, all of them, each with its place.
+
+    ``problems`` is a tuple of PrtoggleError with places; the text is one line (or block) for each.
+    """
+
+    def __init__(self, problems: tuple[PrtoggleError, ...], *, hint: str = "") -> None:
+        self.problems = problems
+        what = "\n".join(str(problem) for problem in problems)
+        super().__init__(what, hint=hint)
+
+
+class EditError(RefusedError):
+    """An edit that cannot be made: not found, found twice, overlapping, or its result does not compile."""
+
+
+class ConflictError(EditError):
+    """Two edits that touch the same text, or insert at one point."""
+
+
+class InconclusiveError(PrtoggleError):
+    """No answer could be had: a release could not be fetched, a search ran out of budget."""
+
+    exit_code = 4
+
+
+def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str:
+    """The known word nearest to ``word``, or an empty string when none is near."""
+    import difflib
+
+    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return found[0] if found else ""
