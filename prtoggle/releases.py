@@ -1,10 +1,10 @@
-"""Releases of a package: what ``--against`` means, which releases there are, and their Python files on disk.
+"""Releases of a package: which there are, and their Python files on disk.
 
-Contract: the user's own pip lists and fetches (its mirrors, its credentials); nothing else talks to an index. A release
-is a folder that holds the package's folder and its ``*.dist-info``, unpacked once, whole or not at all, outside any
-checkout; one that is on disk needs neither pip nor a network. A listing is believed for a day. What is listed and cannot
-be had is an :class:`InconclusiveError`, never left out. pip is asked as the running interpreter first, then as newer
-ones on Linux: a project that ships one wheel an interpreter ships the same Python files in each.
+Contract: the user's own pip lists and fetches (its mirrors, its credentials); nothing else talks to an index. A
+release is a folder that holds the package's folder and its ``*.dist-info``, unpacked once, whole or not at all,
+outside any checkout; one that is on disk needs neither pip nor a network. A listing is believed for a day. What is
+listed and cannot be had is an InconclusiveError, never left out. pip is asked as the running interpreter first, then
+as newer ones on Linux: a project that ships one wheel an interpreter ships the same Python files in each.
 
 Example::
 
@@ -26,30 +26,25 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import Specifier
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from prtoggle.errors import InconclusiveError, UsageError, did_you_mean
+from prtoggle.against import PathTarget, matching, package_root, parse_against, pinned
+from prtoggle.errors import InconclusiveError, did_you_mean
 from prtoggle.wheels import unpack
+
+__all__ = ["Index", "PathTarget", "Release", "cache_folder", "fetch", "parse_against", "releases"]
 
 LISTING_HOURS = 24.0
 OTHER_PYTHONS = ("3.12", "3.11")
 GLIBCS = ("2_17", "2_24", "2_27", "2_28", "2_31", "2_34", "2_35", "2_36", "2_38", "2_39")
 _ASIDE_SECONDS = 24 * 3600.0  # a temporary folder this old was left by a process that was killed
-
-
-@dataclass(frozen=True)
-class PathTarget:
-    """A wheel file, or a folder that holds a package somewhere (see :func:`package_root`)."""
-
-    path: Path
 
 
 @dataclass(frozen=True)
@@ -79,43 +74,6 @@ class Target:
         """A folder-name suffix; empty for the running interpreter."""
         named = [self.python_version and f"py{self.python_version}", *self.platforms]
         return "-".join(re.sub(r"[^A-Za-z0-9_.]", "_", name) for name in named if name)
-
-
-def parse_against(text: str) -> Requirement | PathTarget:
-    """What ``--against`` names: ``sglang==0.5.16``, ``sglang>=0.5.13``, a wheel file, or a folder."""
-    path = Path(text).expanduser()
-    looks_like_path = text.endswith(".whl") or os.sep in text or text in (".", "..") or text.startswith("~")
-    if looks_like_path or (path.is_dir() and not re.search(r"[<>=!~]", text)):
-        if path.is_dir() or (path.suffix == ".whl" and path.is_file()):
-            return PathTarget(path.resolve())
-        raise UsageError(
-            f"no wheel file or folder {text!r}", hint="name a .whl, a folder, or a requirement such as sglang==0.5.16"
-        )
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement as problem:
-        raise UsageError(
-            f"{text!r} is neither a requirement nor a folder: {str(problem).splitlines()[0]}",
-            hint="name sglang==0.5.16, 'sglang>=0.5.13', a .whl or a folder",
-        ) from None
-    if requirement.url or requirement.marker:
-        raise UsageError(f"{text!r}: a URL or a marker means nothing here", hint="name the release: name==version")
-    return requirement
-
-
-def pinned(requirement: Requirement) -> str:
-    """The one version that ``==`` names, or an empty string."""
-    specifiers: list[Specifier] = list(requirement.specifier)
-    if len(specifiers) == 1 and specifiers[0].operator == "==" and not specifiers[0].version.endswith(".*"):
-        return str(Version(specifiers[0].version))
-    return ""
-
-
-def matching(requirement: Requirement, versions: Iterable[str]) -> tuple[str, ...]:
-    """The versions in the requirement's range, oldest first; pre-releases only where the range names one."""
-    early = bool(requirement.specifier.prereleases)
-    found = {Version(version) for version in versions}
-    return tuple(str(version) for version in sorted(found) if requirement.specifier.contains(version, early))
 
 
 def listed_versions(text: str) -> tuple[str, ...]:
@@ -151,7 +109,7 @@ def last_words(stderr: str) -> str:
 
 def _unreachable(stderr: str) -> bool:
     # pip goes on without an index that does not answer, says so in a warning alone, and may exit with 0.
-    return "Retrying (Retry(total=0" in stderr or "connection broken by" in stderr and "total=0" in stderr
+    return "Retrying (Retry(total=0" in stderr
 
 
 def cache_folder() -> Path:
@@ -169,27 +127,6 @@ def own_pip() -> tuple[str, ...]:
         return (found,)
     raise InconclusiveError(
         "there is no pip to list or fetch releases with", hint="python -m ensurepip, or name a wheel or a folder"
-    )
-
-
-def package_root(folder: Path, package: str) -> Path:
-    """The folder whose child is ``package``: the folder is that, the package itself, a checkout or an environment."""
-    if folder.name == package and (folder / "__init__.py").is_file():
-        return folder.parent
-    places = [folder, folder / "python", folder / "src", *sorted(folder.glob("lib/python3*/site-packages"))]
-    for place in places:
-        child = place / package
-        if (child / "__init__.py").is_file() or (child.is_dir() and place is not folder):
-            return place
-    if any((folder / package).rglob("*.py")):
-        return folder
-    if folder.name == package and any(folder.glob("*.py")):
-        return folder.parent
-    children = [child.name for place in places if place.is_dir() for child in place.iterdir() if child.is_dir()]
-    raise UsageError(
-        f"no package {package!r} in {folder}",
-        nearest=did_you_mean(package, children),
-        hint="name the package's folder, its parent, a checkout (also with src/ or python/), or an environment",
     )
 
 
@@ -212,7 +149,7 @@ class Index:
         """Every release that ``against`` names; one that could not be had carries its problem."""
         if isinstance(against, PathTarget):
             root = self._wheel(against.path) if against.path.suffix == ".whl" else against.path
-            return (Release(str(against.path), "", package_root(root, package)),)
+            return (Release(against.path.name, "", package_root(root, package)),)
         found = []
         for version in self.releases(against):
             label = f"{against.name} {version}"
@@ -256,7 +193,9 @@ class Index:
                     continue
                 (wheel,) = aside.glob("*.whl")
                 return unpack(wheel, final, aside / "unpacked")
-        raise InconclusiveError(f"{name} {version} could not be had as a wheel", hint=problems[0].hint)
+        raise InconclusiveError(
+            f"{name} {version} could not be had as a wheel: {problems[0].what}", hint=problems[0].hint
+        )
 
     def _wheel(self, wheel: Path) -> Path:
         digest = hashlib.sha256(wheel.read_bytes()).hexdigest()[:32]
@@ -303,11 +242,11 @@ class Index:
                     break
         unreachable = [problem for problem in problems if _unreachable(problem.hint)]
         if unreachable or not found:
-            hint = (unreachable or problems)[0].hint if problems else "pip index versions listed nothing"
+            first = (unreachable or problems or [InconclusiveError("pip listed nothing")])[0]
             raise InconclusiveError(
-                f"the releases of {name} could not be listed",
+                f"the releases of {name} could not be listed: {first.what}",
                 nearest=_remembered(earlier, listed_at),
-                hint=hint,
+                hint=first.hint,
             )
         versions = tuple(str(version) for version in sorted(Version(word) for word in found))
         _write_listing(file, versions)
@@ -319,7 +258,7 @@ class Index:
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
         except OSError as problem:
             raise InconclusiveError("pip did not start", hint=f"{shlex.join(command)}: {problem}") from None
-        if done.returncode or _unreachable(done.stderr):
+        if done.returncode or (words[0] == "index" and _unreachable(done.stderr)):
             raise InconclusiveError("pip failed", hint=f"{shlex.join(command)}\n    {last_words(done.stderr)}")
         return done.stdout
 
