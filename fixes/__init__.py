@@ -1,0 +1,16 @@
+"""The fixes that come with prtoggle, one package each: ``forward.py``, ``revert.yaml``, ``scenario.py``.
+
+========================================  =======================================================================
+package                                   what goes wrong when it is reverted
+========================================  =======================================================================
+``pr24401_positions_zero_padding``        the padded tail of ``positions`` keeps the last replay's values
+``pr27360_fa3_draft_expand``              draft decode scatters more pages than a row of its page table holds
+========================================  =======================================================================
+
+Installed as ``prtoggle_fixes``. The implementations need torch (2.4 or later), which prtoggle itself never imports or
+installs.
+
+Example::
+
+    from prtoggle_fixes.pr24401_positions_zero_padding import forward
+"""
