@@ -1,0 +1,49 @@
+# Each target works from a fresh clone: it makes .venv where there is none, or brings a stale one up to date.
+#
+#   make demo       both fixes, fixed and reverted side by side; no GPU needed
+#   make test       all tests; pytest's arguments: make test PYTEST_ARGS="-x tests/edits"
+#   make test-all   the core's tests on Python 3.10 to 3.13, where those are found
+#   make lint       ruff and mypy          make fix   let ruff repair what it can
+#   make bench      the benchmarks, into docs/benchmarks.md
+#   make build      an sdist and a wheel, in dist/
+#   make clean      removes environments, builds and caches
+#
+# Another Python: make PYTHON=python3.12 test
+
+PYTHON ?= python3
+PYTEST_ARGS ?= -n 2
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-all lint fix bench build clean venv
+
+venv:
+	@$(PYTHON) scripts/devenv.py $(VENV) --extras dev,torch
+
+demo: venv
+	@$(BIN)/prtoggle demo
+
+test: venv
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-all:
+	@$(PYTHON) scripts/test_all.py -- -n 2
+
+lint: venv
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+fix: venv
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: venv
+	@$(BIN)/python -m benchmarks
+
+build: venv
+	@$(BIN)/python -m build --no-isolation
+
+clean:
+	rm -rf .venv .venv-* build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
