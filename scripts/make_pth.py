@@ -4,9 +4,9 @@ What the line promises:
 
 * With none of the variables set (or set to nothing), it costs one look-up for each variable.
 * Otherwise it hands over to ``prtoggle.runtime.boot``, which handles its own errors.
-* If that cannot even be imported, or fails, it *fails closed*: Python prints and forgets an error in a ``.pth`` file, and
-  the process would run with the fix in that it was told to take out. So a finder is put in front of ``sys.meta_path``
-  that refuses the target packages.
+* If that cannot even be imported, or fails, it *fails closed*: Python prints and forgets an error in a ``.pth`` file,
+  and the process would run with the fix in that it was told to take out. So a finder is put in front of
+  ``sys.meta_path`` that refuses the target packages.
 
 The line is made from the readable text below; a test keeps the file, this text and ``prtoggle.integrations`` together.
 
@@ -25,8 +25,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PTH = ROOT / "prtoggle.pth"
 
 # Notes on the text, which stands in every installation and so carries no comments:
-# - It is run in a fresh dictionary, which is both its globals and its locals. Without one it would run in two (site's), the
-#   class could not see the names beside it, and the line would fail open.
+# - It is run in a fresh dictionary, which is both its globals and its locals. Without one it would run in two (site's),
+#   the class could not see the names beside it, and the line would fail open.
 # - RuntimeError, since `except ImportError` around an optional import would swallow anything milder; new each time.
 # - Submodules are refused too: something may have imported the root before us.
 # - The finder is in place before anything is formatted or printed, since either can fail.

@@ -1,7 +1,7 @@
-"""Runs the core's tests on every Python from 3.10 to 3.13 that is found: those that need neither torch nor SGLang nor a GPU.
+"""Runs the core's tests, those without torch, SGLang or a GPU, on every Python from 3.10 to 3.13 that is found.
 
-A Python is looked for on PATH (``python3.12``) and among pyenv's versions. One that is not there is named and passed over; at
-least one must be. What follows ``--`` goes to pytest.
+A Python is looked for on PATH (``python3.12``) and among pyenv's versions. One that is not there is named and passed
+over; at least one must be. What follows ``--`` goes to pytest.
 
 Example::
 
