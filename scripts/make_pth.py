@@ -29,6 +29,7 @@ PTH = ROOT / "prtoggle.pth"
 #   the class could not see the names beside it, and the line would fail open.
 # - RuntimeError, since `except ImportError` around an optional import would swallow anything milder; new each time.
 # - Submodules are refused too: something may have imported the root before us.
+# - Not print(file=sys.stderr): where there is no stderr, that is None, and print would take stdout.
 # - The finder is in place before anything is formatted or printed, since either can fail.
 # - site may read the file twice (a virtual environment that also sees the system's packages): one finder is enough.
 # - KeyboardInterrupt goes on as it would without us; everything else, SystemExit too, ends here.
@@ -56,7 +57,7 @@ except BaseException as error:
         sys.meta_path.insert(0, PrtoggleBlocker())
         try:
             names = ' or '.join(targets)
-            print(f'prtoggle: could not start, so nothing here can import {{names}}: {{why()}}', file=sys.stderr)
+            sys.stderr.write(f'prtoggle: could not start, so nothing here can import {{names}}: {{why()}}\\n')
         except BaseException:
             pass
     if isinstance(cause, KeyboardInterrupt):
