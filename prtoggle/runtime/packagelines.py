@@ -1,8 +1,8 @@
 """The packages that a reverse patch is for, read off its lines, also when the file does not load.
 
-A file that is broken must still block the packages that it was meant for, so this reads no YAML: whatever follows ``package:``
-counts, and the first name of whatever follows ``target:``, in block or flow style, quoted or not. Too many names block too
-much, which is loud; too few would let a process run without the revert that it was asked for.
+A file that is broken must still block the packages that it was meant for, so this reads no YAML: whatever follows
+``package:`` counts, and the first name of whatever follows ``target:``, in block or flow style, quoted or not. Too
+many names block too much, which is loud; too few would let a process run without the revert that it was asked for.
 
 Example::
 
