@@ -195,6 +195,14 @@ def test_it_is_refused_in_children(raising: Environment, child: str) -> None:
     assert done.stdout == "refused\nrefused\n", done.stderr
 
 
+def test_submodules_are_refused_where_something_imported_the_root_before(tmp_path: Path) -> None:
+    """Another ``.pth`` file, earlier in the alphabet."""
+    environment = broken_environment(tmp_path, "boot raises an ordinary error")
+    (environment.site_packages / "early.pth").write_text("import sglang\n", encoding="ascii")
+    done = environment.python("-c", attempts(("import sglang.part",)), env={"PRTOGGLE_REVERT": "27360"})
+    assert done.stdout.splitlines()[-2:] == ["refused", "refused"]
+
+
 def test_a_file_that_site_reads_twice_says_it_once(raising: Environment) -> None:
     code = (
         "import site, sys; site.addsitedir(sys.argv[1]); exec(open(sys.argv[1] + '/prtoggle.pth').read())\n"
