@@ -83,6 +83,7 @@ class Fix:
         contains: package -> version specifier of the releases that hold the fix, whatever the text looks like.
         parts: part -> what it does, in order.
         default: what a bare number means; empty means all parts.
+        notes: what a person should know of how it was made (files of a diff that were skipped).
         contains_reason: package -> why its specifier has an upper bound.
     """
 
@@ -99,6 +100,7 @@ class Fix:
     origin: Origin = field(default=Origin("dir", ""))
     contains_reason: Mapping[str, str] = field(default=_EMPTY)
     links: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def default_parts(self) -> tuple[str, ...]:

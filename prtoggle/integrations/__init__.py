@@ -5,14 +5,15 @@ Standard library only: this is imported inside the target's processes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from types import ModuleType
+TYPE_CHECKING = False  # typing costs milliseconds to import
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
 
 
-@dataclass(frozen=True)
+
 class Integration:
-    """A package that ships toggles of its own.
+    """A package that ships toggles of its own. (A plain class: dataclasses cost milliseconds at a target's start.)
 
     Attributes:
         package: its import name.
@@ -25,13 +26,38 @@ class Integration:
             package's own toggle stand down.
     """
 
-    package: str
-    project: str
-    variable: str
-    none_values: frozenset[str]
-    registry_module: str
-    registry_name: str
-    stand_down: Callable[[ModuleType, str | None], None]
+    __slots__ = (
+        "none_values",
+        "package",
+        "project",
+        "registry_module",
+        "registry_name",
+        "stand_down",
+        "variable",
+    )
+
+    def __init__(
+        self,
+        *,
+        package: str,
+        project: str,
+        variable: str,
+        none_values: frozenset[str],
+        registry_module: str,
+        registry_name: str,
+        stand_down: Callable[[ModuleType, str | None], None],
+    ) -> None:
+        self.package = package
+        self.project = project
+        self.variable = variable
+        self.none_values = none_values
+        self.registry_module = registry_module
+        self.registry_name = registry_name
+        self.stand_down = stand_down
+
+    def selects(self, value: str | None) -> bool:
+        """Whether ``value`` of the variable selects anything."""
+        return value is not None and value.strip() not in self.none_values
 
 
 def all_integrations() -> tuple[Integration, ...]:

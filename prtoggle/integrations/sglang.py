@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
-from types import ModuleType
 
 from prtoggle.integrations import Integration
+
+TYPE_CHECKING = False  # typing costs milliseconds to import
+if TYPE_CHECKING:
+    from types import ModuleType
 
 VARIABLE = "SGLANG_DEBUG_REVERT_PR"
 _ENTRY_POINT = "maybe_revert_pr_fix"

@@ -1,0 +1,125 @@
+"""A merged diff that nobody prepared, as a fix: each Python file of the target package becomes a target, taken backwards.
+
+Paths are stripped to the package; tests and documentation are skipped by name; what cannot be taken out at run time (compiled sources,
+data of the package, a module that the change deleted) is refused by name.
+
+Example::
+
+    fix = diff_fix("x.diff", package=locate("sglang", sys.path))
+    fix.variants[0].patches[0].target      # "sglang.srt.layers.attention.flashattention_backend"
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prtoggle import diffs
+from prtoggle.diffs import FileDiff
+from prtoggle.errors import MalformedError, Place, PrtoggleError, RefusedError, SelectionError
+from prtoggle.packages import Package
+from prtoggle.spec import ONLY_PART, Edit, Fix, Origin, Patch, Variant
+
+_SKIPPED_FOLDERS = frozenset({"test", "tests", "testing", "docs", "doc", "examples", "benchmark", "benchmarks", ".github", "3rdparty"})
+_SKIPPED_ENDINGS = (".md", ".rst", ".txt", ".ipynb")
+_COMPILED = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hpp", ".hip", ".mm", ".pyx", ".pxd", ".rs", ".so", ".pyd")
+
+
+def diff_fix(path: str | Path, *, package: Package) -> Fix:
+    """The fix that the merged diff at ``path`` made, as far as it concerns ``package``.
+
+    Raises:
+        SelectionError: the diff cannot be read.
+        MalformedError: it is no unified diff.
+        RefusedError: it changes what cannot be taken out at run time.
+    """
+    file = Path(path)
+    try:
+        text = file.read_bytes().decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise SelectionError(f"the diff {file} cannot be read: {error.strerror or error}") from None
+    return from_text(text, str(file), package)
+
+
+def from_text(text: str, name: str, package: Package) -> Fix:
+    """As :func:`diff_fix`, for the diff's text; ``name`` is what it is called in messages."""
+    patches: list[Patch] = []
+    problems: list[PrtoggleError] = []
+    notes: list[str] = []
+    for change in diffs.parse(text, name=name, reverse=True):
+        path = _path(change)
+        if _skipped(path):
+            notes.append(f"skipped {path} (tests and documentation)")
+            continue
+        place = Place(name)
+        module = module_of(path, package)
+        if module is None:
+            if path.endswith(_COMPILED):
+                problems.append(_cannot(path, "a compiled source: reverting the Python around it alone would be half a revert", place))
+            else:
+                notes.append(f"left as it is: {path} (not part of {package.name})")
+        elif not path.endswith(".py"):
+            problems.append(_cannot(path, "not a Python module", place))
+        elif change.kind == "added":
+            notes.append(f"left in place: {path}, a module that the change added; the code before it does not import it")
+        elif change.kind != "modified":
+            problems.append(_cannot(path, f"a file that the change {change.kind}", place))
+        elif change.edit.hunks:
+            patches.append(Patch(module, (Edit((ONLY_PART,), change.edit, place),), place))
+    if problems and patches:
+        raise MalformedError(tuple(problems))
+    variants = (Variant(package.name, "", (), (), tuple(patches), Place(name)),) if patches else ()
+    return Fix(
+        id=name,
+        title=f"the change in {name}",
+        project="",
+        merged="",
+        symptom="",
+        contains={},
+        parts={ONLY_PART: "the whole change"},
+        default=(),
+        variants=variants,
+        place=Place(name),
+        origin=Origin("diff", name),
+        notes=tuple(notes) if patches else (),
+    )
+
+
+def module_of(path: str, package: Package) -> str | None:
+    """The module name (or dotted place) of ``path`` in ``package``, its prefix stripped; None where it is not of the package."""
+    pieces = path.split("/")
+    candidates = []
+    for index, piece in enumerate(pieces):
+        stem = piece[:-3] if index == len(pieces) - 1 and piece.endswith(".py") else piece
+        if stem == package.name:
+            rest = pieces[index:]
+            rest[-1] = rest[-1][:-3] if rest[-1].endswith(".py") else rest[-1]
+            if len(rest) > 1 and rest[-1] == "__init__":
+                rest = rest[:-1]
+            candidates.append(".".join(rest))
+    there = [name for name in candidates if package.module_file(name) is not None]
+    return (there or candidates or [None])[0]  # the outermost folder of the package's name
+
+
+def _path(change: FileDiff) -> str:
+    path = change.path_new if change.path_new not in ("", "/dev/null") else change.path_old
+    return path.removeprefix("a/").removeprefix("b/")
+
+
+def _skipped(path: str) -> bool:
+    pieces = path.split("/")
+    name = pieces[-1]
+    return (
+        any(piece.lower() in _SKIPPED_FOLDERS for piece in pieces[:-1])
+        or name.lower().endswith(_SKIPPED_ENDINGS)
+        or name.startswith("test_")
+        or name.endswith("_test.py")
+        or name == "conftest.py"
+    )
+
+
+def _cannot(path: str, why: str, place: Place) -> RefusedError:
+    return RefusedError(
+        f"{path} cannot be taken out at run time: {why}",
+        place=place,
+        hint="delete that file's part from the diff to leave it as it is",
+    )

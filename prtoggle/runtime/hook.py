@@ -1,0 +1,213 @@
+"""The finder in front of ``sys.meta_path``: makes the plan at the first import of a target package, and loads planned modules.
+
+Every import pays one dictionary look-up; only names in :attr:`Finder.wanted` go further. The finder claims nothing by itself: it asks
+the other finders for the spec and changes what loads it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from _thread import RLock
+
+from prtoggle.runtime import journal, loaders
+from prtoggle.runtime.refused import RevertRefusedError
+from prtoggle.runtime.resolve import Planned, resolve
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
+
+    from prtoggle.integrations import Integration
+
+
+class Finder:
+    """The one finder of a process.
+
+    Attributes:
+        values: the selecting variables as boot saw them.
+        wanted: module name -> what to do when it is looked for.
+        refused: package -> why it may not be imported here.
+        planned: module name -> its plan, for every package planned so far.
+    """
+
+    def __init__(
+        self, values: dict[str, str | None], packages: tuple[str, ...], integrations: tuple[Integration, ...], cwd: str, fix_path: str
+    ) -> None:
+        self.values = values
+        self.integrations = integrations
+        self.cwd = cwd
+        self.fix_path = fix_path
+        self.lock = RLock()
+        self.done: set[str] = set()
+        self.refused: dict[str, str] = {}
+        self.planned: dict[str, Planned] = {}
+        self.loaded: set[str] = set()
+        self.wanted: dict[str, Any] = {name: self._package for name in packages}
+
+    def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Called by the import system for every module that is not loaded yet."""
+        act = self.wanted.get(name)
+        if act is None:
+            if sys.meta_path[0] is not self:
+                self._to_front()
+            return None
+        found: ModuleSpec | None = act(name, path, target)
+        return found
+
+    def _to_front(self) -> None:
+        """Another hook put itself in front and could load a planned module before this finder is asked."""
+        finders = sys.meta_path
+        if self in finders:
+            finders.remove(self)  # type: ignore[arg-type]
+            finders.insert(0, self)  # type: ignore[arg-type]
+
+    def _ask_others(self, name: str, path: Any, target: ModuleType | None) -> ModuleSpec | None:
+        for finder in list(sys.meta_path):
+            if finder is self:
+                continue
+            find_spec = getattr(finder, "find_spec", None)
+            if find_spec is not None:
+                spec: ModuleSpec | None = find_spec(name, path, target)
+                if spec is not None:
+                    return spec
+        return None
+
+    def _package(self, name: str, path: Any, target: ModuleType | None) -> ModuleSpec | None:
+        """A target package at its root: make the plan, all of it, before anything of it is loaded."""
+        spec = self._ask_others(name, path, target)
+        if spec is None:
+            return None
+        with self.lock:
+            if name not in self.done:
+                self._plan(name, spec)
+                self.done.add(name)
+        if name in self.refused:
+            return loaders.refuse(spec, self._message(name))
+        return self._load_planned(name, spec) if name in self.planned else spec
+
+    def _module(self, name: str, path: Any, target: ModuleType | None) -> ModuleSpec | None:
+        """A planned module, or a package's own registry."""
+        spec = self._ask_others(name, path, target)
+        if spec is None:
+            return None
+        root = name.partition(".")[0]
+        if root in self.refused:
+            return loaders.refuse(spec, self._message(root))
+        if name in self.planned:
+            spec = self._load_planned(name, spec)
+        for integration in self.integrations:
+            if integration.registry_module == name:
+                seen = self.values.get(integration.variable)
+                spec = loaders.after_load(spec, lambda module: integration.stand_down(module, seen))  # noqa: B023
+                break
+        return spec
+
+    def _load_planned(self, name: str, spec: ModuleSpec) -> ModuleSpec:
+        try:
+            return loaders.revert(spec, self.planned[name])
+        except RevertRefusedError as error:
+            self.refuse(name.partition(".")[0], str(error))
+            return loaders.refuse(spec, self._message(name.partition(".")[0]))
+
+    def _plan(self, name: str, spec: ModuleSpec) -> None:
+        try:
+            locations = [os.path.abspath(entry) for entry in spec.submodule_search_locations or ()]
+            file = spec.origin if spec.has_location else None
+            answer = resolve(name, locations, file, self.values, self.cwd, self.fix_path, self.integrations)
+        except Exception as error:
+            self.refuse(name, f"the selection could not be resolved: {type(error).__name__}: {error}")
+            return
+        if "refused" in answer:
+            self.refuse(name, answer["refused"])
+            return
+        modules = [Planned(*entry) for entry in answer["modules"]]
+        early = [module.name for module in modules if module.name in sys.modules]
+        if early:
+            self.refuse(name, f"{', '.join(early)} was imported before prtoggle could revert it")
+            return
+        self._take(name, answer, modules)
+
+    def _take(self, name: str, answer: dict[str, Any], modules: list[Planned]) -> None:
+        if os.environ.get("PRTOGGLE_TRACE") == "1" and modules:
+            from prtoggle.runtime import trace
+
+            trace.prepare(modules)
+        for module in modules:
+            module.on_load = self._loaded(module)
+            module.on_refusal = lambda reason, root=name: self.refuse(root, reason)
+            self.planned[module.name] = module
+            self.wanted.setdefault(module.name, self._module)
+        for integration in self.integrations:
+            if integration.package == name:
+                self.wanted.setdefault(integration.registry_module, self._module)
+        journal.record(
+            "planned",
+            package=name,
+            label=answer["label"],
+            parts=answer["parts"],
+            notes=answer["notes"],
+            modules=[{"name": m.name, "file": m.file, "parts": m.parts} for m in modules],
+        )
+        if answer["parts"]:
+            notes = f" ({'; '.join(answer['notes'])})" if answer["notes"] else ""
+            say(f"{', '.join(answer['parts'])} reverted in {answer['label']}{notes}")
+
+    def _loaded(self, module: Planned) -> Any:
+        def on_load(file: str) -> None:
+            self.loaded.add(module.name)
+            journal.record(
+                "reverted",
+                module=module.name,
+                file=file,
+                before=module.before,
+                after=module.after,
+                parts=module.parts,
+                edits=[{"parts": e[0], "place": e[1], "line": e[2], "target": e[3]} for e in module.edits],
+            )
+
+        return on_load
+
+    def refuse(self, package: str, reason: str) -> None:
+        """From now on importing ``package`` raises in this process."""
+        first = package not in self.refused
+        self.refused.setdefault(package, reason)
+        self.wanted.setdefault(package, self._package)
+        self.done.add(package)
+        if first:
+            journal.record("refused", package=package, reason=reason)
+
+    def _message(self, package: str) -> str:
+        return (
+            f"prtoggle: {describe(self.values)} is not in force in this process, so {package} may not be imported:\n"
+            f"{self.refused[package]}"
+        )
+
+    def check(self) -> list[str]:
+        """Planned modules that are in ``sys.modules`` without having been loaded by this finder: never right, never silent."""
+        return [
+            name
+            for name in self.planned
+            if name in sys.modules and name not in self.loaded and name.partition(".")[0] not in self.refused
+        ]
+
+
+def describe(values: dict[str, str | None]) -> str:
+    """The selecting variables that are set, as typed."""
+    return " ".join(f"{name}={value}" for name, value in values.items() if value is not None)
+
+
+def say(text: str) -> None:
+    """One line on stderr, unless ``PRTOGGLE_QUIET=1``."""
+    if os.environ.get("PRTOGGLE_QUIET") == "1" or sys.stderr is None:
+        return
+    argv = list(getattr(sys, "orig_argv", None) or [])[1:]
+    command = " ".join(argv)
+    command = command if len(command) <= 60 else command[:57] + "..."
+    try:
+        sys.stderr.write(f"prtoggle: {text} [pid {os.getpid()}{': ' + command if command else ''}]\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        pass

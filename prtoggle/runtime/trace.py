@@ -1,0 +1,176 @@
+"""In a traced run: was the reverted code executed? (``PRTOGGLE_TRACE=1``)
+
+A mark, ``marks.k7 = 1`` on a plain object among the module's globals, goes into the syntax tree in front of the statement at each edit;
+text, line numbers and ``getsource`` stay as they are, and ``torch.compile`` takes it with ``fullgraph=True``. A thread looks at the marks
+four times a second and writes ``executed`` to the journal; ``traced`` at the end names those never hit.
+
+A mark that is never hit means *not executed*, except where the body may run elsewhere than in the interpreter (Triton and TorchScript
+compile from the text; a captured CUDA graph replays kernels): there it means *unknown*.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import time
+
+from prtoggle.runtime import journal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from prtoggle.runtime.resolve import Planned
+
+NAME = "__prtoggle_marks__"
+PERIOD = 0.25
+_ELSEWHERE = ("jit", "script", "kernel", "autotune", "heuristics")
+
+
+class Marks:
+    """The object that marks are set on."""
+
+
+MARKS = Marks()
+_known: dict[str, tuple[str, object, bool]] = {}
+_reported: set[str] = set()
+_started = False
+
+
+def prepare(modules: list[Planned]) -> None:
+    """Have each planned module compiled with marks."""
+    global _started
+    for module in modules:
+        module.trace = marked
+    if not _started:
+        _started = True
+        _start()
+        import atexit
+
+        atexit.register(_ended)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_forked)
+
+
+def _start() -> None:
+    import _thread
+
+    _thread.start_new_thread(_look, ())
+
+
+def _forked() -> None:
+    MARKS.__dict__.clear()
+    _reported.clear()
+    _start()
+
+
+def _look() -> None:
+    while True:
+        time.sleep(PERIOD)
+        flush()
+
+
+def flush() -> None:
+    """Write ``executed`` for every mark hit since the last look."""
+    for key in list(MARKS.__dict__):
+        if key not in _reported and key in _known:
+            _reported.add(key)
+            module, edit, _ = _known[key]
+            journal.record("executed", module=module, edit=edit)
+
+
+def _ended() -> None:
+    flush()
+    left = [entry for key, entry in _known.items() if key not in _reported]
+    journal.record(
+        "traced",
+        unhit=[{"module": module, "edit": edit, "unknown": elsewhere} for module, edit, elsewhere in left],
+    )
+
+
+def marked(planned: Planned, file: str) -> ast.Module:
+    """The reverted module's tree with a mark at each of its edits."""
+    tree = ast.parse(planned.reverted, file)
+    for parts, place, line, target, reverted_line, baked in planned.edits:
+        key = f"k{len(_known)}"
+        edit = {"parts": parts, "place": place, "line": line, "target": target}
+        elsewhere = _insert(tree, reverted_line, key)
+        _known[key] = (planned.name, edit, elsewhere or baked)
+    tree.body.insert(_first(tree.body), _import(tree))
+    return ast.fix_missing_locations(tree)
+
+
+def _import(tree: ast.Module) -> ast.stmt:
+    node = ast.parse(f"from {__name__} import MARKS as {NAME}").body[0]
+    anchor = tree.body[0] if tree.body else None
+    for child in ast.walk(node):
+        if hasattr(child, "lineno"):
+            child.lineno = child.end_lineno = anchor.lineno if anchor else 1
+            child.col_offset = child.end_col_offset = 0
+    return node
+
+
+def _first(body: list[ast.stmt]) -> int:
+    """The first index at which a statement may stand: after the docstring and ``from __future__`` imports."""
+    index = 0
+    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
+        index = 1
+    while index < len(body):
+        node = body[index]
+        if not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+            break
+        index += 1
+    return index
+
+
+def _insert(tree: ast.Module, line: int, key: str) -> bool:
+    """Put the mark in front of the innermost statement at ``line`` (behind the last one where none follows).
+
+    Returns whether the code around it may run elsewhere than in the interpreter.
+    """
+    body, elsewhere = tree.body, False
+    at = 0
+    while True:
+        at = next((i for i, node in enumerate(body) if _top(node) <= line <= (node.end_lineno or 0)), -1)
+        if at < 0:
+            at = next((i for i, node in enumerate(body) if _top(node) >= line), len(body))
+            break
+        node = body[at]
+        inner = _block(node, line)
+        if inner is None:
+            break
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            elsewhere = elsewhere or any(_runs_elsewhere(decorator) for decorator in node.decorator_list)
+        body = inner
+    at = max(at, _first(body))
+    anchor = body[min(at, len(body) - 1)] if body else tree
+    mark = ast.parse(f"{NAME}.{key} = 1").body[0]
+    for child in ast.walk(mark):
+        if hasattr(child, "lineno"):
+            ast.copy_location(child, anchor)
+    body.insert(at, mark)
+    return elsewhere
+
+
+def _top(node: ast.stmt) -> int:
+    decorators = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+def _block(node: ast.stmt, line: int) -> list[ast.stmt] | None:
+    """The block of ``node`` that holds ``line``: the last one that starts at or before it; None where the header holds it."""
+    blocks: list[list[ast.stmt]] = []
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(node, field, None)
+        if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+            blocks.append(block)
+    for field in ("handlers", "cases"):
+        blocks.extend(part.body for part in getattr(node, field, []))
+    holding = [block for block in blocks if _top(block[0]) <= line]
+    return max(holding, key=lambda block: _top(block[0])) if holding else None
+
+
+def _runs_elsewhere(decorator: ast.expr) -> bool:
+    named = decorator.func if isinstance(decorator, ast.Call) else decorator
+    words = ast.unparse(named).lower().replace(".", "_").split("_")
+    return any(word in words for word in _ELSEWHERE)
+
+
