@@ -27,7 +27,7 @@ test: venv
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 test-all:
-	@$(PYTHON) scripts/test_all.py -- -n 2
+	@$(PYTHON) scripts/test_all.py -- $(PYTEST_ARGS)
 
 lint: venv
 	$(BIN)/ruff check

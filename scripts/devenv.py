@@ -71,11 +71,8 @@ def install(venv: Path, extras: str, requirements: tuple[Path, ...]) -> None:
     wanted = ["--no-build-isolation", "--editable", f"{ROOT}[{extras}]"]
     for path in requirements:
         wanted += ["--requirement", str(path)]
-    print(
-        f"installing into {venv.name}: {extras}, {' '.join(str(p.relative_to(ROOT)) for p in requirements)}",
-        file=sys.stderr,
-        flush=True,
-    )
+    names = ", ".join([extras, *(str(path.relative_to(ROOT)) for path in requirements)])
+    print(f"installing into {venv.name}: {names}", file=sys.stderr, flush=True)
     subprocess.run([*constrained, *wanted], check=True)
 
 
