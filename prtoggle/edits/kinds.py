@@ -1,8 +1,8 @@
 """The kinds of edit, as values: what a reverse patch asks for, before it is known whether it applies.
 
 Each is made by the loader (or by an integration) and given to its locator:
-:class:`LinesEdit` to ``lines.locate``, :class:`PatternEdit` to ``pattern.locate``, :class:`DiffEdit` to ``udiff.locate``,
-:class:`PreambleEdit` to ``preamble.locate``.
+:class:`LinesEdit` to ``lines.locate``, :class:`PatternEdit` to ``pattern.locate``, :class:`DiffEdit` to
+``udiff.locate``, :class:`PreambleEdit` to ``preamble.locate``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class LinesEdit:
-    """Whole lines: find ``match``, then replace it by ``text``, or put ``text`` before (prepend) or after (append) it."""
+    """Whole lines: find ``match``, then replace it by ``text``, or put ``text`` before or after it."""
 
     match: str
     action: Literal["replace", "prepend", "append"]
@@ -33,8 +33,8 @@ class PatternEdit:
 class Hunk:
     """One hunk, already in the direction in which it is applied: ``old`` is what must stand there, ``new`` what comes.
 
-    Lines carry no line end. ``line`` is the line number that the diff states (a help for messages only), ``section`` the
-    text behind the second ``@@``.
+    Lines carry no line end. ``line`` is the line number that the diff states (a help for messages only), ``section``
+    the text behind the second ``@@``.
     """
 
     old: tuple[str, ...]

@@ -23,7 +23,7 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Found:
-    """The edit's one place. ``line`` is the first line it touches; ``notes`` say what a person should know (a comment lost)."""
+    """The edit's one place: ``line`` is the first it touches, ``notes`` what a person should know (a comment lost)."""
 
     replacements: tuple[Replacement, ...]
     line: int

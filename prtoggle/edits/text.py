@@ -1,7 +1,8 @@
 """A module's source text, with what is needed to edit it and to write it back byte for byte.
 
-Offsets are character offsets into :attr:`SourceText.text`, lines count from 1 as in :mod:`ast`. Line ends stay as they are in
-the file; only ``\\n``, ``\\r\\n`` and ``\\r`` end a line (not form feeds, not U+2028), which is what the tokenizer does.
+Offsets are character offsets into :attr:`SourceText.text`, lines count from 1 as in :mod:`ast`. Line ends stay as they
+are in the file; only ``\\n``, ``\\r\\n`` and ``\\r`` end a line (not form feeds, not U+2028), which is what the
+tokenizer does.
 
 Example::
 

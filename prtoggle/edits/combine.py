@@ -1,0 +1,223 @@
+"""Many replacements of one original text, made together.
+
+All offsets refer to the original. What overlaps is a :class:`Conflict` that names both owners, and so are two
+insertions at one point; an insertion at the border of a replaced range is none, and the same replacement asked for
+twice is made once. New text gets the file's line ends; whether the file ends with a line end stays as it was. A block
+that loses all its statements gets ``pass``, unless its header goes too.
+
+Example::
+
+    combine(SourceText("if a:\\n    x = 1\\n"), [("27360/slice", Replacement(6, 16, ""))]) == "if a:\\n    pass\\n"
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from prtoggle.edits.outcome import Replacement
+from prtoggle.edits.rows import BLANK, indent_of, split
+from prtoggle.edits.scope import first_line
+from prtoggle.edits.text import SourceText
+
+_COLON = re.compile(
+    r"#[^\r\n]*|'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^\\\n'])*'|\"(?:\\.|[^\\\n\"])*\"|(?P<colon>:)",
+    re.DOTALL,
+)
+_HEADER_END = re.compile(r":[ \t\f]*(?:#[^\n]*)?$")
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Two owners' replacements that cannot both be made; ``line`` is where they meet."""
+
+    first: str
+    second: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A statement list: its header's colon, its statements' start and end, where the code behind it starts.
+
+    ``depth`` is the indentation of the line that its first statement is on.
+    """
+
+    colon: int
+    start: int
+    end: int
+    after: int
+    depth: int
+
+
+def combine(source: SourceText, named: Sequence[tuple[str, Replacement]]) -> str | Conflict:
+    """The text after all replacements; each comes with the name of its owner."""
+    ordered = sorted(named, key=lambda item: (item[1].start, item[1].end))
+    for (first, one), (second, other) in pairwise(ordered):
+        insertions = (one.start == one.end) + (other.start == other.end)
+        line = source.line_of(other.start)
+        if insertions == 2 and one.start == other.start:
+            return Conflict(first, second, line, "both insert lines at one point")
+        if one.end > other.start and not (one == other and not insertions):
+            reason = "both change the same lines" if not insertions else "one inserts where the other replaces"
+            return Conflict(first, second, line, reason)
+    unique = list(dict.fromkeys(replacement for _, replacement in ordered))
+    return _apply(source, _filled(source, unique))
+
+
+def verify(source: SourceText, new_text: str, filename: str = "<reverted>") -> SyntaxError | None:
+    """Why ``new_text`` does not compile as this file's bytes; None where it does."""
+    try:
+        compile(source.encode(new_text), filename, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        return error
+    except UnicodeEncodeError as error:
+        lost = new_text[error.start : error.end]
+        return SyntaxError(f"{lost!r} cannot be written in the file's encoding, {source.encoding}")
+    except ValueError as error:
+        return SyntaxError(str(error))
+    return None
+
+
+def _apply(source: SourceText, replacements: Sequence[Replacement]) -> str:
+    text, pieces, at = source.text, [], 0
+    ended = text.endswith(("\n", "\r"))
+    for item in replacements:
+        new = item.new
+        if item.start == item.end == len(text) and text and not ended and new.endswith("\n"):
+            new = "\n" + new  # a line put behind a last line that has no line end
+        pieces += [text[at : item.start], source.with_newlines(new)]
+        at = item.end
+    result = "".join([*pieces, text[at:]])
+    touched = bool(replacements) and (at == len(text) or not text[at:].strip())
+    if not touched or not text:
+        return result
+    if not ended:
+        return result.removesuffix("\n").removesuffix("\r")
+    return result if result.endswith(("\n", "\r")) or not result else result + source.newline
+
+
+def _filled(source: SourceText, replacements: list[Replacement]) -> list[Replacement]:
+    """The replacements, with ``pass`` put into those that empty a block."""
+    removing = [k for k, item in enumerate(replacements) if item.end > item.start]
+    if not removing:
+        return replacements
+    try:
+        blocks = list(_blocks(source, source.tree))
+    except (SyntaxError, ValueError):
+        return replacements
+    starts = [replacements[k].start for k in removing]
+    result = list(replacements)
+    for block in blocks:
+        at = bisect_right(starts, block.start) - 1
+        if at < 0 or replacements[removing[at]].end <= block.start:
+            continue
+        if _emptied(source, replacements, block):
+            k = removing[at]
+            result[k] = replace(result[k], new=_with_pass(source, result[k], block))
+    return result
+
+
+def _blocks(source: SourceText, tree: ast.Module) -> Iterator[_Block]:
+    for node in ast.walk(tree):
+        before = None
+        for name in ("body", "handlers", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if not isinstance(block, list) or not block:
+                continue
+            if name == "handlers":
+                before = block[-1].body[-1]
+                continue
+            if isinstance(node, ast.Module):
+                continue
+            is_elif = name == "orelse" and isinstance(node, ast.If) and _is_elif(source, block[0])
+            if not is_elif:
+                yield _block(source, node, block, source.span(before)[1] if before else None)
+            before = block[-1]
+
+
+def _block(source: SourceText, node: ast.AST, block: list[ast.stmt], behind: int | None) -> _Block:
+    start = _start(source, block[0])
+    end = source.span(block[-1])[1]
+    if behind is None:  # a match case has no position of its own but its pattern's
+        owner = node.pattern if isinstance(node, ast.match_case) else node
+        behind = source.span(owner)[0]
+    colon = behind
+    for found in _COLON.finditer(source.text, behind, start):
+        if found["colon"]:
+            colon = found.start()
+    line = source.line_of(end - 1) + 1
+    while line <= len(source.lines) and source.line(line).strip(BLANK)[:1] in ("", "#"):
+        line += 1
+    return _Block(colon, start, end, source.starts[line - 1], _width(indent_of(source.line(source.line_of(start)))))
+
+
+def _start(source: SourceText, statement: ast.stmt) -> int:
+    line = first_line(source, statement)
+    if line == statement.lineno:
+        return source.span(statement)[0]
+    text = source.line(line)
+    return source.starts[line - 1] + len(text) - len(text.lstrip(BLANK))
+
+
+def _is_elif(source: SourceText, statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and source.text.startswith("elif", source.span(statement)[0])
+
+
+def _emptied(source: SourceText, replacements: Sequence[Replacement], block: _Block) -> bool:
+    """Whether no code is left in ``block`` while its header stays."""
+    left, at = [], block.start
+    for item in replacements:
+        if item.end < block.colon or item.start > block.after:
+            continue
+        if item.start <= block.colon < item.end:
+            header = [line for line in split(item.new) if line.strip(BLANK)]
+            if not header or not _HEADER_END.search(header[-1]):
+                return False
+            continue
+        if _adds_code(source, item, block):
+            return False
+        if item.start < block.end and item.end > at:
+            left.append(source.text[at : max(item.start, at)])
+            at = item.end
+    left.append(source.text[at : block.end])
+    return not any(line.strip(BLANK) and not line.strip(BLANK).startswith("#") for line in split("\n".join(left)))
+
+
+def _adds_code(source: SourceText, item: Replacement, block: _Block) -> bool:
+    """Whether a replacement puts code into ``block`` (and not only behind it)."""
+    line = source.line_of(item.start)
+    before = source.text[source.starts[line - 1] : item.start] if item.start < len(source.text) else ""
+    lines = split(before + item.new) if not before.strip(BLANK) else split(item.new)
+    for number, text in enumerate(lines):
+        code = text.strip(BLANK)
+        if not code or code.startswith("#"):
+            continue
+        if (number == 0 and before.strip(BLANK)) or _width(indent_of(text)) >= block.depth:
+            return True
+    return False
+
+
+def _with_pass(source: SourceText, item: Replacement, block: _Block) -> str:
+    """The text of ``item``, which removes the start of ``block``, with ``pass`` in it."""
+    line = source.line_of(block.start)
+    indent = source.text[source.starts[line - 1] : block.start]
+    before = source.text[source.starts[source.line_of(item.start) - 1] : item.start]
+    whole = item.end in source.starts
+    if indent.strip(BLANK):  # on the header's own line
+        gap = "" if source.text[item.start - 1 : item.start].isspace() else " "
+        return gap + "pass" + ("\n" if whole else "") + item.new
+    if not before:
+        return f"{indent}pass\n{item.new}" if whole or item.new else f"{indent}pass"
+    if not before.strip(BLANK):
+        return "pass" + ("\n" if whole else "") + item.new
+    return f"\n{indent}pass" + ("\n" if whole else "") + item.new
+
+
+def _width(indent: str) -> int:
+    return len(indent.expandtabs(8))
