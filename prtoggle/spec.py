@@ -98,7 +98,7 @@ class Fix:
     variants: tuple[Variant, ...]
     place: Place
     origin: Origin = field(default=Origin("dir", ""))
-    contains_reason: Mapping[str, str] = field(default=_EMPTY)
+    contains_reason: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     links: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
