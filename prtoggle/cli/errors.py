@@ -1,0 +1,79 @@
+"""From what a command raises to words on stderr and an exit code (DESIGN section 9).
+
+Example::
+
+    sys.exit(guarded(lambda: command()))
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Callable
+
+import click
+
+from prtoggle.errors import MalformedError, PrtoggleError
+
+BUG = 70
+INTERRUPTED = 130
+CLOSED_PIPE = 141  # 128 + SIGPIPE: what a program that does not catch it ends with
+DEBUG = "PRTOGGLE_DEBUG"
+
+
+def guarded(call: Callable[[], object]) -> int:
+    """The exit code of ``call``: what it returns where that is a number, else 0; what it raises is said on stderr."""
+    try:
+        code = call()
+        sys.stdout.flush()
+    except PrtoggleError as error:
+        say(describe(error))
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        say("prtoggle: interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        _discard_stdout()
+        return CLOSED_PIPE
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.EPIPE:
+            _discard_stdout()
+            return CLOSED_PIPE
+        say(_bug(error))
+        return BUG
+    return code if isinstance(code, int) and not isinstance(code, bool) else 0
+
+
+def describe(error: PrtoggleError) -> str:
+    """The words for an error that prtoggle raised on purpose."""
+    if isinstance(error, MalformedError) and len(error.problems) > 1:
+        return f"prtoggle: {len(error.problems)} problems\n{error}"
+    return f"prtoggle: {error}"
+
+
+def say(text: str) -> None:
+    """Words on stderr, also where stderr cannot take them all."""
+    try:
+        click.echo(text, err=True)
+    except (OSError, ValueError):
+        pass
+
+
+def _bug(error: Exception) -> str:
+    if os.environ.get(DEBUG, "") not in ("", "0"):
+        import traceback
+
+        return traceback.format_exc() + "prtoggle: a bug in prtoggle"
+    return f"prtoggle: a bug in prtoggle: {type(error).__name__}: {error}\n  hint: {DEBUG}=1 shows the traceback"
+
+
+def _discard_stdout() -> None:
+    """The reader is gone: keep the interpreter from complaining of that when it flushes at exit."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass
