@@ -92,8 +92,9 @@ def consecutive_pages(cache_loc: torch.Tensor, page_size: int) -> tuple[torch.Te
         change.
     """
     pages = (cache_loc // page_size).to(torch.int32)
-    changes = torch.ones_like(pages, dtype=torch.bool)
-    changes[:, 1:] = pages[:, 1:] != pages[:, :-1]
+    # Compared with a rolled copy and not with a slice of width - 1: torch.compile would compile once more for width 2.
+    changes = pages != pages.roll(1, dims=1)
+    changes[:, 0] = True
     return pages, changes.cumsum(dim=1) - 1
 
 
