@@ -12,15 +12,15 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prtoggle.catalog import Catalog, Request
 from prtoggle.edits.combine import Conflict, combine, verify
-from prtoggle.edits.kinds import LinesEdit, PreambleEdit
+from prtoggle.edits.kinds import LinesEdit
 from prtoggle.edits.outcome import Found
-from prtoggle.edits.sequential import differs
+from prtoggle.edits.sequential import difference
 from prtoggle.errors import ConflictError, EditError, MalformedError, PrtoggleError, RefusedError
 from prtoggle.packages import Package
 from prtoggle.selection import Selection
@@ -337,14 +337,11 @@ def _combine_module(name: str, edits: list[tuple[Sighting, list[str]]], sources:
 def _refuse_other_reading(sighting: Sighting, decision: Decision, sources: Sources) -> None:
     """A document written for SGLang's patcher, whose edits apply one after another, must mean the same here."""
     assert decision.variant is not None
-    kinds = [
-        edit.kind for patch in decision.variant.patches if patch.target == sighting.target for edit in patch.edits
-    ]
     module = sources.module(sighting.module)
     assert isinstance(module, Module) and sighting.scope is not None
-    lines = [kind for kind in kinds if isinstance(kind, LinesEdit)]
-    preamble = next((kind.text for kind in kinds if isinstance(kind, PreambleEdit)), "")
-    reason = differs(module.source, sighting.scope, lines, preamble)
+    patches = [patch for patch in decision.variant.patches if patch.target == sighting.target]
+    lines = [edit.kind for patch in patches for edit in patch.edits if isinstance(edit.kind, LinesEdit)]
+    reason = difference(module.source, sighting.scope, lines)
     if reason:
         raise EditError(
             f"{decision.name}: edits of {sighting.target} mean something else when applied one after another: {reason}",
@@ -365,5 +362,4 @@ def _notes(choices: Sequence[Choice]) -> tuple[str, ...]:
     return (*notes, *(note for choice in choices for note in choice.fix.notes))
 
 
-DiffFix = Callable[[str], Fix]
 __all__ = ["Choice", "Plan", "PlannedEdit", "PlannedModule", "choose", "decisions", "make", "part_name", "refusal", "survey"]
