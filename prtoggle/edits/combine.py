@@ -173,7 +173,7 @@ def _emptied(source: SourceText, replacements: Sequence[Replacement], block: _Bl
     """Whether no code is left in ``block`` while its header stays."""
     left, at = [], block.start
     for item in replacements:
-        if item.end < block.colon or item.start > block.after:
+        if item.end <= block.colon or item.start > block.after:
             continue
         if item.start <= block.colon < item.end:
             header = [line for line in split(item.new) if line.strip(BLANK)]

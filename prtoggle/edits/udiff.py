@@ -64,11 +64,11 @@ def _lacking(
     lacking: Sequence[int],
 ) -> Outcome:
     """The outcome where at least one hunk's old lines do not stand in the text."""
-    if all(new[k] for k in lacking):
+    if all(new[k] and _shows(hunks[k]) for k in lacking):
         # A hunk that changes nothing stands as old and as new.
         undone = [k for k in range(len(hunks)) if k not in lacking and hunks[k].old != hunks[k].new]
         results = [Hunk(hunk.new, ()) for hunk in hunks]
-        if not undone and (done := _assign(results, new)):
+        if not undone and len(done := _assign(results, new)) == 1:
             return Already(first + done[0][0], "what the diff would make stands there already")
         if undone:
             made = ", ".join(f"{_name(k + 1, hunks[k])} (line {first + new[k][0]})" for k in lacking)
@@ -78,6 +78,13 @@ def _lacking(
     reason = f"{_name(k + 1, hunks[k])} does not stand in the text"
     close = nearest(lines, hunks[k].old)
     return Missing(reason, close[1], first + close[0]) if close else Missing(reason)
+
+
+def _shows(hunk: Hunk) -> bool:
+    """Whether a hunk's new lines say that it was made: they hold added lines, or close the gap between two contexts."""
+    if any(line not in hunk.old for line in hunk.new):
+        return True
+    return bool(hunk.old and hunk.new) and hunk.old[0] == hunk.new[0] and hunk.old[-1] == hunk.new[-1]
 
 
 def _name(number: int, hunk: Hunk) -> str:
