@@ -99,6 +99,9 @@ def reverted(original: Path, parts: Iterable[str], into: Path) -> Path:
             texts[edit.file], count = re.subn(edit.pattern, edit.replacement, text)
             assert count == 1 or (edit.optional and count == 0), f"{part}: {count} places in {edit.file}"
     copy = into / "reverted"
+    copy.mkdir(parents=True)
+    for metadata in original.glob("*.dist-info"):
+        (copy / metadata.name).symlink_to(metadata)
     for file, text in texts.items():
         folder = copy
         source = original
