@@ -48,7 +48,7 @@ def entry_points(sys_path: Sequence[str] | None = None) -> tuple[EntryPoint, ...
 
     As for an import, the first copy of a distribution hides later ones.
     """
-    path = [entry or os.curdir for entry in (sys.path if sys_path is None else sys_path)]
+    path = [entry or os.curdir for entry in (sys.path if sys_path is None else sys_path) if isinstance(entry, str)]
     found = []
     for info, distribution, text in _announcing(path):
         for name, value in _entries(text):
