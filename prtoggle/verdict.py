@@ -11,6 +11,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from prtoggle.edits.kinds import PatternEdit
 from prtoggle.edits.outcome import Already, Found, Missing, Several
 from prtoggle.packages import Package
 from prtoggle.sources import Sighting, Sources
@@ -104,9 +105,10 @@ def _decide_part(fix: Fix, part: str, variant: Variant, sources: Sources) -> Dec
     def verdict(what: Verdict, reason: str, hint: str = "") -> Decision:
         return Decision(fix, part, package, variant, what, reason, seen, hint)
 
-    found = [sighting for sighting in seen if isinstance(sighting.outcome, Found)]
-    gone = [sighting for sighting in seen if looks_reverted(sighting)]
-    if seen and len(found) == len(seen):
+    changes = [sighting for sighting in seen if not is_condition(sighting)]
+    found = [sighting for sighting in changes if isinstance(sighting.outcome, Found)]
+    gone = [sighting for sighting in changes if looks_reverted(sighting)]
+    if found and all(isinstance(sighting.outcome, Found) for sighting in seen):
         if inside is False:
             return verdict(
                 Verdict.CONTAINS_WRONG,
@@ -116,7 +118,7 @@ def _decide_part(fix: Fix, part: str, variant: Variant, sources: Sources) -> Dec
         return verdict(Verdict.APPLIES, f"found at {_places(found)}")
     if found and gone:
         return verdict(Verdict.HALF, f"{_places(found)} stands as fixed, but {_places(gone)} as reverted")
-    if gone and all(sighting in gone or _plain_missing(sighting) for sighting in seen):
+    if gone and all(sighting in gone or _plain_missing(sighting) for sighting in changes):
         if inside is True:
             return verdict(Verdict.ALREADY, f"{_places(gone)} stands as reverted, in a release that holds the fix")
         whose = "outside contains" if inside is False else "of unknown version"
@@ -126,6 +128,12 @@ def _decide_part(fix: Fix, part: str, variant: Variant, sources: Sources) -> Dec
     if inside is False and all(isinstance(sighting.outcome, Missing) for sighting in seen):
         return verdict(Verdict.BY_VERSION, f"contains is {fix.contains[package.name]}")
     return verdict(Verdict.ROT, _why_rot(seen))
+
+
+def is_condition(sighting: Sighting) -> bool:
+    """Whether the edit changes nothing: a place that must be there for the variant to be the right one, and says no more."""
+    kind = sighting.edit.kind
+    return isinstance(kind, PatternEdit) and kind.find.strip() == kind.put.strip()
 
 
 def looks_reverted(sighting: Sighting) -> bool:
