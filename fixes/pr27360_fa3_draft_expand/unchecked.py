@@ -23,7 +23,8 @@ import torch
 tl: Any = importlib.import_module("triton.language") if torch.cuda.is_available() else None
 
 
-def _store_rows(table: Any, columns: Any, pages: Any, width: Any, stride: Any, BLOCK: tl.constexpr) -> None:
+# Triton reads annotations as values, so these parameters have none.
+def _store_rows(table, columns, pages, width, stride, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
     live = lane < width
