@@ -1,6 +1,6 @@
 """What prtoggle costs, measured side by side in one run: the first seven rows of the goals.
 
-    python -m benchmarks.startup [--rounds N] [--write docs/benchmarks.md]
+python -m benchmarks.startup [--rounds N] [--write docs/benchmarks.md]
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def _environment(root: Path) -> tuple[Path, Path]:
     shutil.copytree(home / "prtoggle", site / "prtoggle", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(home / "prtoggle_fixes", site / "prtoggle_fixes", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(home / "prtoggle.pth", site / "prtoggle.pth")
-    deps = os.pathsep.join(sorted({str(Path(__import__(name).__file__).resolve().parents[1]) for name in ("yaml", "click")}))
+    deps = os.pathsep.join(
+        sorted({str(Path(__import__(name).__file__).resolve().parents[1]) for name in ("yaml", "click")})
+    )
     for entry in deps.split(os.pathsep):
         (site / "zz_dependencies.pth").write_text(entry + "\n")
     for name in ("with", "without"):  # the same .pth besides ours, so that only ours differs
@@ -89,8 +91,12 @@ def measure(rounds: int) -> list[Row]:
                 """
             )
         )
-        base = {name: value for name, value in os.environ.items() if not name.startswith(("PRTOGGLE", "PYTHON", "SGLANG"))}
-        base.update(PYTHONPATH=str(site), PRTOGGLE_PATH=str(fixes), PRTOGGLE_CACHE=str(root / "cache"), PRTOGGLE_QUIET="1")
+        base = {
+            name: value for name, value in os.environ.items() if not name.startswith(("PRTOGGLE", "PYTHON", "SGLANG"))
+        }
+        base.update(
+            PYTHONPATH=str(site), PRTOGGLE_PATH=str(fixes), PRTOGGLE_CACHE=str(root / "cache"), PRTOGGLE_QUIET="1"
+        )
         on = {**base, "PRTOGGLE_REVERT": "7"}
         traced = {**on, "PRTOGGLE_TRACE": "1"}
         nothing, load = ["-c", "pass"], ["-c", "import app.core"]
@@ -118,10 +124,22 @@ def measure(rounds: int) -> list[Row]:
             )
         )
         more = paired(took["set"], took["unset"], lambda a, b: a - b)
-        rows.append(Row("interpreter start with a selection, target not imported", "at most 5 ms more", f"{more:.2f} ms more", more <= 5))
+        rows.append(
+            Row(
+                "interpreter start with a selection, target not imported",
+                "at most 5 ms more",
+                f"{more:.2f} ms more",
+                more <= 5,
+            )
+        )
         more = paired(took["reverted import"], took["plain import"], lambda a, b: a - b)
         rows.append(
-            Row("first import of a target package with one revert, warm cache", "at most 15 ms more", f"{more:.2f} ms more", more <= 15)
+            Row(
+                "first import of a target package with one revert, warm cache",
+                "at most 15 ms more",
+                f"{more:.2f} ms more",
+                more <= 15,
+            )
         )
 
         timed = "import app, time, linecache, threading, traceback, tokenize\na = time.perf_counter()\nimport app.core\nprint((time.perf_counter() - a) * 1e3)"
@@ -148,7 +166,13 @@ def measure(rounds: int) -> list[Row]:
         )
         ratio = min(calls["reverted"]) / min(calls["by hand"])
         code = "import app.core as c, hashlib\nk = c.target.__code__\nprint(int(hashlib.sha256(repr((k.co_code, k.co_consts, list(k.co_lines()))).encode()).hexdigest()[:8], 16))"
-        same = printed({"a": ([str(with_), "-c", code], {**base, "PYTHONPATH": str(by_hand)}), "b": ([str(with_), "-c", code], on)}, 1)
+        same = printed(
+            {
+                "a": ([str(with_), "-c", code], {**base, "PYTHONPATH": str(by_hand)}),
+                "b": ([str(with_), "-c", code], on),
+            },
+            1,
+        )
         rows.append(
             Row(
                 "calling a reverted function",
@@ -167,9 +191,24 @@ def measure(rounds: int) -> list[Row]:
     check = [sys.executable, "-m", "prtoggle", "check", "--against", "sglang>=0.5.13"]
     try:
         took_check = median(processes({"check": (check, os.environ)}, 3)["check"]) / 1e3
-        rows.append(Row("prtoggle check, all fixes against 13 releases on disk", "under 3 s", f"{took_check:.2f} s", took_check < 3))
+        rows.append(
+            Row(
+                "prtoggle check, all fixes against 13 releases on disk",
+                "under 3 s",
+                f"{took_check:.2f} s",
+                took_check < 3,
+            )
+        )
     except RuntimeError as error:
-        rows.append(Row("prtoggle check, all fixes against 13 releases on disk", "under 3 s", "not measured", False, str(error)[-200:]))
+        rows.append(
+            Row(
+                "prtoggle check, all fixes against 13 releases on disk",
+                "under 3 s",
+                "not measured",
+                False,
+                str(error)[-200:],
+            )
+        )
     return rows
 
 

@@ -1,7 +1,8 @@
-"""A merged diff that nobody prepared, as a fix: each Python file of the target package becomes a target, taken backwards.
+"""A merged diff that nobody prepared, as a fix: each Python file of the target package becomes a target, taken
+backwards.
 
-Paths are stripped to the package; tests and documentation are skipped by name; what cannot be taken out at run time (compiled sources,
-data of the package, a module that the change deleted) is refused by name.
+Paths are stripped to the package; tests and documentation are skipped by name; what cannot be taken out at run time
+(compiled sources, data of the package, a module that the change deleted) is refused by name.
 
 Example::
 
@@ -19,9 +20,27 @@ from prtoggle.errors import MalformedError, Place, PrtoggleError, RefusedError, 
 from prtoggle.packages import Package
 from prtoggle.spec import ONLY_PART, Edit, Fix, Origin, Patch, Variant
 
-_SKIPPED_FOLDERS = frozenset({"test", "tests", "testing", "docs", "doc", "examples", "benchmark", "benchmarks", ".github", "3rdparty"})
+_SKIPPED_FOLDERS = frozenset(
+    {"test", "tests", "testing", "docs", "doc", "examples", "benchmark", "benchmarks", ".github", "3rdparty"}
+)
 _SKIPPED_ENDINGS = (".md", ".rst", ".txt", ".ipynb")
-_COMPILED = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hpp", ".hip", ".mm", ".pyx", ".pxd", ".rs", ".so", ".pyd")
+_COMPILED = (
+    ".c",
+    ".cc",
+    ".cpp",
+    ".cu",
+    ".cuh",
+    ".cxx",
+    ".h",
+    ".hpp",
+    ".hip",
+    ".mm",
+    ".pyx",
+    ".pxd",
+    ".rs",
+    ".so",
+    ".pyd",
+)
 
 
 def diff_fix(path: str | Path, *, package: Package) -> Fix:
@@ -54,13 +73,19 @@ def from_text(text: str, name: str, package: Package) -> Fix:
         module = module_of(path, package)
         if module is None:
             if path.endswith(_COMPILED):
-                problems.append(_cannot(path, "a compiled source: reverting the Python around it alone would be half a revert", place))
+                problems.append(
+                    _cannot(
+                        path, "a compiled source: reverting the Python around it alone would be half a revert", place
+                    )
+                )
             else:
                 notes.append(f"left as it is: {path} (not part of {package.name})")
         elif not path.endswith(".py"):
             problems.append(_cannot(path, "not a Python module", place))
         elif change.kind == "added":
-            notes.append(f"left in place: {path}, a module that the change added; the code before it does not import it")
+            notes.append(
+                f"left in place: {path}, a module that the change added; the code before it does not import it"
+            )
         elif change.kind != "modified":
             problems.append(_cannot(path, f"a file that the change {change.kind}", place))
         elif change.edit.hunks:
@@ -85,7 +110,8 @@ def from_text(text: str, name: str, package: Package) -> Fix:
 
 
 def module_of(path: str, package: Package) -> str | None:
-    """The module name (or dotted place) of ``path`` in ``package``, its prefix stripped; None where it is not of the package."""
+    """The module name (or dotted place) of ``path`` in ``package``, its prefix stripped; None where it is not of the
+    package."""
     pieces = path.split("/")
     candidates = []
     for index, piece in enumerate(pieces):

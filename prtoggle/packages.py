@@ -6,7 +6,8 @@ Example::
     package.version, package.believed        # ("0.5.16", True)
     package.module_file("sglang.srt.server") # PosixPath(".../sglang/srt/server.py"), or None
 
-A version is *believed* when it is a final, post or local one and its metadata owns the imported path (DESIGN section 5).
+A version is *believed* when it is a final, post or local one and its metadata owns the imported path (DESIGN section
+5).
 """
 
 from __future__ import annotations
@@ -117,7 +118,9 @@ def locate(name: str, path: Iterable[str]) -> Package | None:
     return from_locations(name, portions, None) if portions else None
 
 
-def from_locations(name: str, locations: Sequence[str | os.PathLike[str]], file: str | os.PathLike[str] | None) -> Package:
+def from_locations(
+    name: str, locations: Sequence[str | os.PathLike[str]], file: str | os.PathLike[str] | None
+) -> Package:
     """The package whose submodules lie in ``locations``, with its version found in the metadata beside it."""
     folders = tuple(Path(location) for location in locations)
     path = Path(file) if file else None

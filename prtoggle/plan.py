@@ -1,7 +1,7 @@
 """A selection resolved against one package: which fixes and parts come out, in which modules, and why.
 
-Everything is decided, matched, combined and compiled here before anything changes anywhere; a plan that exists can be put in
-force. Pure apart from reading the package's files.
+Everything is decided, matched, combined and compiled here before anything changes anywhere; a plan that exists can be
+put in force. Pure apart from reading the package's files.
 
 Example::
 
@@ -60,8 +60,8 @@ class PlannedModule:
 class Choice:
     """What was decided for one number in one package.
 
-    ``taken`` come out; ``absent`` are parts that this release does not have and that nobody named; ``refused`` stand in the
-    way. ``shadowed`` are fixes of the same number from later sources.
+    ``taken`` come out; ``absent`` are parts that this release does not have and that nobody named; ``refused`` stand
+    in the way. ``shadowed`` are fixes of the same number from later sources.
     """
 
     fix: Fix
@@ -96,16 +96,17 @@ class Plan:
     @property
     def baked_in(self) -> tuple[str, ...]:
         """Where old code would survive a live toggle, over all chosen variants."""
-        found = (entry for choice in self.choices for d in choice.taken[:1] if d.variant for entry in d.variant.baked_in)
+        found = (
+            entry for choice in self.choices for d in choice.taken[:1] if d.variant for entry in d.variant.baked_in
+        )
         return tuple(dict.fromkeys(found))
 
 
 def make(selection: Selection, catalog: Catalog, package: Package) -> Plan:
     """The plan for ``package``.
 
-    Raises:
-        SelectionError: the selection names what nobody knows.
-        RefusedError: a selected part does not apply here, edits conflict, or the result does not compile; every reason at once.
+    Raises: SelectionError: the selection names what nobody knows. RefusedError: a selected part does not apply here,
+        edits conflict, or the result does not compile; every reason at once.
     """
     sources = Sources(package)
     chosen: list[Choice] = []
@@ -140,8 +141,8 @@ def survey(catalog: Catalog, sources: Sources) -> Iterable[Choice]:
 
 
 def choose(request: Request, sources: Sources) -> Choice | None:
-    """The first fix of ``request`` that applies to the package; the first that concerns it when none applies; None when none
-    concerns it."""
+    """The first fix of ``request`` that applies to the package; the first that concerns it when none applies; None
+    when none concerns it."""
     concerned = [fix for fix in request.fixes if sources.package.name in (*fix.packages, *fix.contains)]
     choices = [_judge(fix, request, sources) for fix in concerned]
     for choice in choices:
@@ -190,7 +191,9 @@ def _under_best_variant(fix: Fix, sources: Sources, wanted: Sequence[str]) -> di
             return _no_variant(fix, package, Verdict.ROT, f"two variants are for {package.label}: {places}")
         if holds_fix(fix, package) is False:
             return _no_variant(fix, package, Verdict.BY_VERSION, f"contains is {fix.contains[package.name]}")
-        return _no_variant(fix, package, Verdict.ROT, f"no variant is for {package.label}", _would_fit(fix, variants, sources, wanted))
+        return _no_variant(
+            fix, package, Verdict.ROT, f"no variant is for {package.label}", _would_fit(fix, variants, sources, wanted)
+        )
     return _by_exact_application(fix, variants, sources, wanted)
 
 
@@ -202,11 +205,14 @@ def _would_fit(fix: Fix, variants: Sequence[Variant], sources: Sources, wanted: 
     for variant in variants:
         table = decide(fix, variant, sources)
         if all(table[part].verdict in (Verdict.APPLIES, Verdict.DECLARED) for part in wanted):
-            return f"the variant for {variant.versions} at {variant.place} would apply: widen its versions after a look at the diff"
+            found = f"the variant for {variant.versions} at {variant.place} would apply"
+            return f"{found}: widen its versions after a look at the diff"
     return ""
 
 
-def _by_exact_application(fix: Fix, variants: Sequence[Variant], sources: Sources, wanted: Sequence[str]) -> dict[str, Decision]:
+def _by_exact_application(
+    fix: Fix, variants: Sequence[Variant], sources: Sources, wanted: Sequence[str]
+) -> dict[str, Decision]:
     """The version is not believed: every variant is tried, and exactly one distinct resulting text must come out."""
     package = sources.package
     tables = [decide(fix, variant, sources) for variant in variants]
@@ -228,7 +234,9 @@ def _by_exact_application(fix: Fix, variants: Sequence[Variant], sources: Source
             for group in results.values()
             for table in group
         )
-        reason = f"the version is not believed ({package.why}) and these variants all apply, with different results: {names}"
+        reason = (
+            f"the version is not believed ({package.why}) and these variants all apply, with different results: {names}"
+        )
         return _no_variant(fix, package, Verdict.ROT, reason)
     if not tables:
         return _no_variant(fix, package, Verdict.ROT, f"no variant is for package {package.name}")
@@ -362,4 +370,15 @@ def _notes(choices: Sequence[Choice]) -> tuple[str, ...]:
     return (*notes, *(note for choice in choices for note in choice.fix.notes))
 
 
-__all__ = ["Choice", "Plan", "PlannedEdit", "PlannedModule", "choose", "decisions", "make", "part_name", "refusal", "survey"]
+__all__ = [
+    "Choice",
+    "Plan",
+    "PlannedEdit",
+    "PlannedModule",
+    "choose",
+    "decisions",
+    "make",
+    "part_name",
+    "refusal",
+    "survey",
+]

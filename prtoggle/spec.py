@@ -1,4 +1,5 @@
-"""The values that a reverse patch is made of. Frozen; made by :mod:`prtoggle.yamlfile`, by an integration, or by hand in a test.
+"""The values that a reverse patch is made of. Frozen; made by :mod:`prtoggle.yamlfile`, by an integration, or by hand
+in a test.
 
 Example::
 
@@ -44,12 +45,10 @@ class Patch:
 class Variant:
     """The reverse patch for one package and a range of its versions.
 
-    Attributes:
-        package: the import name of the target package.
-        versions: a version specifier, or empty for every version.
-        lacks: parts that these releases do not have.
-        baked_in: where old code survives a live toggle (``cuda-graph``).
-        sequential: written for SGLang's patcher, which applies edits one after another; the plan refuses where that reading and
+    Attributes: package: the import name of the target package. versions: a version specifier, or empty for every
+        version. lacks: parts that these releases do not have. baked_in: where old code survives a live toggle
+        (``cuda-graph``). sequential: written for SGLang's patcher, which applies edits one after another; the plan
+        refuses where that reading and
             ours differ.
     """
 

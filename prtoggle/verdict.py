@@ -45,7 +45,8 @@ class Verdict(enum.Enum):
 class Decision:
     """The verdict on one part of one fix in one package.
 
-    ``variant`` is None when no variant is for this version. ``sightings`` are the evidence, one for each edit of the part.
+    ``variant`` is None when no variant is for this version. ``sightings`` are the evidence, one for each edit of the
+    part.
     """
 
     fix: Fix
@@ -76,7 +77,8 @@ def part_name(fix: Fix, part: str) -> str:
 
 
 def holds_fix(fix: Fix, package: Package) -> bool | None:
-    """Whether ``contains`` says that this release holds the fix; None where it does not say (or the version is not believed)."""
+    """Whether ``contains`` says that this release holds the fix; None where it does not say (or the version is not
+    believed)."""
     specifier = fix.contains.get(package.name)
     if specifier is None or not package.believed:
         return None
@@ -112,7 +114,7 @@ def _decide_part(fix: Fix, part: str, variant: Variant, sources: Sources) -> Dec
         if inside is False:
             return verdict(
                 Verdict.CONTAINS_WRONG,
-                f"every edit matches, yet contains ({fix.contains[package.name]}) says that {package.label} lacks the fix",
+                f"every edit matches, yet contains ({fix.contains[package.name]}) says that {package.label} lacks it",
                 f"correct contains in {fix.place}",
             )
         return verdict(Verdict.APPLIES, f"found at {_places(found)}")
@@ -131,7 +133,8 @@ def _decide_part(fix: Fix, part: str, variant: Variant, sources: Sources) -> Dec
 
 
 def is_condition(sighting: Sighting) -> bool:
-    """Whether the edit changes nothing: a place that must be there for the variant to be the right one, and says no more."""
+    """Whether the edit changes nothing: a place that must be there for the variant to be the right one, and says no
+    more."""
     kind = sighting.edit.kind
     return isinstance(kind, PatternEdit) and kind.find.strip() == kind.put.strip()
 
@@ -146,7 +149,9 @@ def looks_reverted(sighting: Sighting) -> bool:
 def _plain_missing(sighting: Sighting) -> bool:
     """Not there, and the edit has no picture of the unfixed state that could have been looked for."""
     kind = sighting.edit.kind
-    return isinstance(sighting.outcome, Missing) and sighting.scope is not None and getattr(kind, "unfixed", None) is None
+    return (
+        isinstance(sighting.outcome, Missing) and sighting.scope is not None and getattr(kind, "unfixed", None) is None
+    )
 
 
 def _places(sightings: list[Sighting]) -> str:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-
 class Integration:
     """A package that ships toggles of its own. (A plain class: dataclasses cost milliseconds at a target's start.)
 

@@ -1,7 +1,8 @@
 """SGLang: the only module that knows its name.
 
-SGLang from 0.5.13 on reads ``SGLANG_DEBUG_REVERT_PR`` itself, in its scheduler process, and edits its own functions. With
-prtoggle in force that would be done twice, or fail for what its patcher cannot do, so its entry point stands down.
+SGLang from 0.5.13 on reads ``SGLANG_DEBUG_REVERT_PR`` itself, in its scheduler process, and edits its own functions.
+With prtoggle in force that would be done twice, or fail for what its patcher cannot do, so its entry point stands
+down.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _ENTRY_POINT = "maybe_revert_pr_fix"
 def stand_down(module: ModuleType, seen: str | None) -> None:
     """Replace SGLang's own entry point in ``module``.
 
-    The replacement looks at the variable again: where it is what boot saw it returns, with one line on stderr the first time;
-    where it changed since, it raises RuntimeError, since what the variable now asks for is not in force.
+    The replacement looks at the variable again: where it is what boot saw it returns, with one line on stderr the
+    first time; where it changed since, it raises RuntimeError, since what the variable now asks for is not in force.
     """
     said = False
 

@@ -1,8 +1,8 @@
 """Boot: what the ``.pth`` file runs at interpreter start when a selecting variable is set.
 
-Finds out, without parsing YAML or the selection, which packages a reverse patch could be for, and puts the finder in front of
-``sys.meta_path``. Nothing is resolved yet, since ``sys.path`` is not complete. Idempotent; never raises: whatever goes wrong ends in
-target packages that refuse to be imported.
+Finds out, without parsing YAML or the selection, which packages a reverse patch could be for, and puts the finder in
+front of ``sys.meta_path``. Nothing is resolved yet, since ``sys.path`` is not complete. Idempotent; never raises:
+whatever goes wrong ends in target packages that refuse to be imported.
 
 Example (the ``.pth`` file does this)::
 
@@ -79,7 +79,8 @@ def _packages(values: dict[str, str | None], cwd: str, fix_path: str) -> set[str
 
 
 def _watch(made: object) -> None:
-    """At the end of the process, say of planned modules that another hook loaded: a revert not in force is never silent."""
+    """At the end of the process, say of planned modules that another hook loaded: a revert not in force is never
+    silent."""
     import atexit
 
     def ended() -> None:

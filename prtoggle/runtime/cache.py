@@ -1,8 +1,8 @@
 """A private store of marshalled values, keyed by content. A miss is always possible and never an error.
 
-Written atomically, readable and writable only by the user, checked on reading: a file that another user could have written, that is
-cut short or altered, is a miss. Where the folder cannot be had (read-only, full disk, no home) every read misses and every write
-is dropped.
+Written atomically, readable and writable only by the user, checked on reading: a file that another user could have
+written, that is cut short or altered, is a miss. Where the folder cannot be had (read-only, full disk, no home) every
+read misses and every write is dropped.
 
 Example::
 
@@ -38,7 +38,8 @@ def digest(*parts: bytes) -> str:
 
 
 def root(environ: os._Environ[str] | dict[str, str] | None = None) -> str | None:
-    """The folder for everything prtoggle caches: ``PRTOGGLE_CACHE``, else the user's cache folder; None when there is none."""
+    """The folder for everything prtoggle caches: ``PRTOGGLE_CACHE``, else the user's cache folder; None when there is
+    none."""
     env = os.environ if environ is None else environ
     if env.get("PRTOGGLE_CACHE"):
         return os.path.abspath(env["PRTOGGLE_CACHE"])
@@ -77,7 +78,10 @@ def read(kind: str, key: str) -> object | None:
     if where is None:
         return None
     try:
-        handle = os.open(os.path.join(where, f"{kind}-{key}"), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
+        handle = os.open(
+            os.path.join(where, f"{kind}-{key}"),
+            os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0),
+        )
     except OSError:
         return None
     try:

@@ -1,6 +1,7 @@
 """Names of packages that a diff in the selection could be for: every folder on the path of every file that it touches.
 
-Too many names cost a look at the plan when one of them is imported; too few would let the diff pass by unseen. No parsing beyond that.
+Too many names cost a look at the plan when one of them is imported; too few would let the diff pass by unseen. No
+parsing beyond that.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The finder in front of ``sys.meta_path``: makes the plan at the first import of a target package, and loads planned modules.
+"""The finder in front of ``sys.meta_path``: makes the plan at the first import of a target package, and loads planned
+modules.
 
-Every import pays one dictionary look-up; only names in :attr:`Finder.wanted` go further. The finder claims nothing by itself: it asks
-the other finders for the spec and changes what loads it.
+Every import pays one dictionary look-up; only names in :attr:`Finder.wanted` go further. The finder claims nothing by
+itself: it asks the other finders for the spec and changes what loads it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,12 @@ class Finder:
     """
 
     def __init__(
-        self, values: dict[str, str | None], packages: tuple[str, ...], integrations: tuple[Integration, ...], cwd: str, fix_path: str
+        self,
+        values: dict[str, str | None],
+        packages: tuple[str, ...],
+        integrations: tuple[Integration, ...],
+        cwd: str,
+        fix_path: str,
     ) -> None:
         self.values = values
         self.integrations = integrations
@@ -45,6 +51,7 @@ class Finder:
         self.refused: dict[str, str] = {}
         self.planned: dict[str, Planned] = {}
         self.loaded: set[str] = set()
+        self.packages = packages
         self.wanted: dict[str, Any] = {name: self._package for name in packages}
 
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
@@ -126,7 +133,9 @@ class Finder:
         modules = [Planned(*entry) for entry in answer["modules"]]
         early = [module.name for module in modules if module.name in sys.modules]
         if early:
-            self.refuse(name, f"{', '.join(early)} was imported before prtoggle could revert it")
+            reason = f"{', '.join(early)} was imported before prtoggle could revert it"
+            self.refuse(name, reason)
+            say(f"ERROR: {reason}")
             return
         self._take(name, answer, modules)
 
@@ -186,12 +195,15 @@ class Finder:
         )
 
     def check(self) -> list[str]:
-        """Planned modules that are in ``sys.modules`` without having been loaded by this finder: never right, never silent."""
-        return [
-            name
-            for name in self.planned
-            if name in sys.modules and name not in self.loaded and name.partition(".")[0] not in self.refused
-        ]
+        """Modules that run without the revert that was selected for them, with nobody having been told: loaded by
+        another import hook, or before this finder was in place. Never right, so never silent."""
+        for package in self.packages:
+            module = sys.modules.get(package)
+            spec = getattr(module, "__spec__", None)
+            if spec is not None and package not in self.done:
+                self.done.add(package)
+                self._plan(package, spec)
+        return [name for name in self.planned if name in sys.modules and name not in self.loaded]
 
 
 def describe(values: dict[str, str | None]) -> str:

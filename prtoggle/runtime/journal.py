@@ -1,10 +1,11 @@
-"""What this process did about its reverts, written for ``prtoggle run`` to read: one JSON object a line, one file a process.
+"""What this process did about its reverts, written for ``prtoggle run`` to read: one JSON object a line, one file a
+process.
 
-Nothing is written unless ``PRTOGGLE_JOURNAL`` names a folder. Every line is one ``write`` to a file opened for appending, so that a
-kill loses at most the line being written. A forked child gets a file of its own.
+Nothing is written unless ``PRTOGGLE_JOURNAL`` names a folder. Every line is one ``write`` to a file opened for
+appending, so that a kill loses at most the line being written. A forked child gets a file of its own.
 
-Events, each with ``pid`` and ``time`` (seconds since the epoch): ``booted``, ``forked``, ``planned``, ``reverted``, ``refused``,
-``executed``, ``ended``.
+Events, each with ``pid`` and ``time`` (seconds since the epoch): ``booted``, ``forked``, ``planned``, ``reverted``,
+``refused``, ``executed``, ``ended``.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def _self() -> dict[str, object]:
 
 
 def start_time(pid: int) -> int:
-    """When ``pid`` started, in clock ticks since boot, where /proc tells; else 0. With the pid it names a process for good."""
+    """When ``pid`` started, in clock ticks since boot, where /proc tells; else 0. With the pid it names a process for
+    good."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             return int(stat.read().rpartition(b")")[2].split()[19])

@@ -1,8 +1,9 @@
 """Loads a planned module: its edited source, through the loader that the other finders gave, in place of the file's.
 
 A loader built on :class:`importlib.machinery.SourceFileLoader` (Python's own, or of an import hook that overrides
-``source_to_code``) is copied into a subclass whose ``get_data`` serves the edited bytes for the module's own file, and which neither
-reads nor writes ordinary ``.pyc`` files. Every other kind is refused by name. ``__file__``, ``__spec__`` and package data stay.
+``source_to_code``) is copied into a subclass whose ``get_data`` serves the edited bytes for the module's own file,
+and which neither reads nor writes ordinary ``.pyc`` files. Every other kind is refused by name. ``__file__``,
+``__spec__`` and package data stay.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ _PLAIN = ("get_code", "source_to_code", "exec_module", "get_data", "path_stats",
 def revert(spec: ModuleSpec, planned: Planned) -> ModuleSpec:
     """Make ``spec`` load the reverted text. Raises RevertRefusedError where its loader cannot."""
     loader = spec.loader
-    if type(loader).__name__ == "_LazyLoader" or (type(loader).__module__, type(loader).__name__) == ("importlib.util", "LazyLoader"):
+    if type(loader).__name__ == "_LazyLoader" or (type(loader).__module__, type(loader).__name__) == (
+        "importlib.util",
+        "LazyLoader",
+    ):
         inner = loader.loader  # type: ignore[union-attr]
         loader.loader = _reverting(inner, planned)  # type: ignore[union-attr]
         return spec
@@ -46,7 +50,8 @@ def after_load(spec: ModuleSpec, action: object) -> ModuleSpec:
 
 
 def refuse(spec: ModuleSpec, reason: str) -> ModuleSpec:
-    """Make the module of ``spec`` raise RevertRefusedError when it is imported or run, while finding it stays possible."""
+    """Make the module of ``spec`` raise RevertRefusedError when it is imported or run, while finding it stays
+    possible."""
     spec.loader = _Refusing(reason)  # type: ignore[assignment]
     return spec
 
@@ -72,8 +77,8 @@ def _reverting(loader: object, planned: Planned) -> object:
     kind = type(loader)
     if not isinstance(loader, SourceFileLoader):
         raise RevertRefusedError(
-            f"{planned.name} is loaded by {kind.__module__}.{kind.__qualname__}, which does not read Python source through "
-            "importlib's SourceFileLoader; prtoggle cannot give it the reverted text"
+            f"{planned.name} is loaded by {kind.__module__}.{kind.__qualname__}, which does not read Python source "
+            "through importlib's SourceFileLoader; prtoggle cannot give it the reverted text"
         )
     made = _derived("revert", kind, _reverting_class)
     copied = _copy(loader, made)
@@ -130,8 +135,8 @@ def _reverting_class(kind: type) -> type:
             planned = self._prtoggle
             if cache.digest(found) != planned.before:
                 reason = (
-                    f"{self.path} is not the file that the plan was made from ({planned.file}): it changed, or another copy of "
-                    f"{planned.name} was found"
+                    f"{self.path} is not the file that the plan was made from ({planned.file}): it changed, or "
+                    f"another copy of {planned.name} was found"
                 )
                 planned.on_refusal(reason)
                 raise RevertRefusedError(reason)

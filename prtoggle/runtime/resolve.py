@@ -1,9 +1,10 @@
-"""Resolves the selection for one package, in the process that imports it: from the private store when nothing changed, else by a
-resolver process of its own.
+"""Resolves the selection for one package, in the process that imports it: from the private store when nothing
+changed, else by a resolver process of its own.
 
-What decides the answer is in the store's key (the selection as written, the package's place, the metadata beside it, every reverse
-patch that can be seen) or is compared when the answer is read back (every source file that was looked at). A resolver process keeps
-PyYAML, packaging and the rest, and whatever the target's ``sys.path`` shadows them with, out of the target.
+What decides the answer is in the store's key (the selection as written, the package's place, the metadata beside it,
+every reverse patch that can be seen) or is compared when the answer is read back (every source file that was looked
+at). A resolver process keeps PyYAML, packaging and the rest, and whatever the target's ``sys.path`` shadows them
+with, out of the target.
 """
 
 from __future__ import annotations
@@ -39,9 +40,23 @@ sys.stdout.buffer.write(b"prtoggle answer\\n" + out)
 class Planned:
     """One module of a plan, as the loader needs it. Hashes are :func:`prtoggle.runtime.cache.digest`."""
 
-    __slots__ = ("after", "before", "edits", "file", "name", "on_executed", "on_load", "on_refusal", "parts", "reverted", "trace")
+    __slots__ = (
+        "after",
+        "before",
+        "edits",
+        "file",
+        "name",
+        "on_executed",
+        "on_load",
+        "on_refusal",
+        "parts",
+        "reverted",
+        "trace",
+    )
 
-    def __init__(self, name: str, file: str, before: str, reverted: bytes, parts: tuple[str, ...], edits: tuple[Any, ...]) -> None:
+    def __init__(
+        self, name: str, file: str, before: str, reverted: bytes, parts: tuple[str, ...], edits: tuple[Any, ...]
+    ) -> None:
         self.name = name
         self.file = file
         self.before = before
@@ -68,7 +83,8 @@ def resolve(
     fix_path: str,
     integrations: tuple[Integration, ...],
 ) -> dict[str, Any]:
-    """The answer for ``package``: ``{"refused": why}`` or ``{"parts", "label", "modules", "read", ...}`` (see the resolver).
+    """The answer for ``package``: ``{"refused": why}`` or ``{"parts", "label", "modules", "read", ...}`` (see the
+    resolver).
 
     ``values`` are the selecting variables as boot saw them, ``fix_path`` is PRTOGGLE_PATH with absolute folders.
     """
@@ -106,7 +122,10 @@ def _key(
     files: list[tuple[str, str]],
     registries: list[tuple[str, str]],
 ) -> str:
-    parts = [FORMAT, repr((package, locations, file, values, cwd, sys.version_info[:3], sys.implementation.cache_tag)).encode()]
+    parts = [
+        FORMAT,
+        repr((package, locations, file, values, cwd, sys.version_info[:3], sys.implementation.cache_tag)).encode(),
+    ]
     for origin, path in files:
         parts.append(repr((origin, path)).encode("utf-8", "backslashreplace"))
         parts.append(_content(path))
@@ -120,7 +139,8 @@ def _key(
 
 
 def _metadata(parent: str, package: str) -> list[tuple[str, str]]:
-    """What of the metadata beside the package can decide its version: all folder names, and the stamps of the package's own."""
+    """What of the metadata beside the package can decide its version: all folder names, and the stamps of the
+    package's own."""
     found = []
     try:
         names = sorted(name for name in os.listdir(parent) if name.endswith((".dist-info", ".egg-info")))
@@ -180,13 +200,18 @@ def _ask(request: dict[str, Any]) -> dict[str, Any]:
 
         return answer(request)
     except Exception as error:
-        return {"refused": f"the selection could not be resolved: {type(error).__name__}: {error} (and before that: {problem})"}
+        what = f"the selection could not be resolved: {type(error).__name__}: {error}"
+        return {"refused": f"{what} (and before that: {problem})"}
 
 
 def _in_process_of_its_own(request: dict[str, Any]) -> dict[str, Any]:
     import subprocess
 
-    env = {name: value for name, value in os.environ.items() if name not in request["values"] and name != "PRTOGGLE_JOURNAL"}
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in request["values"] and name != "PRTOGGLE_JOURNAL"
+    }
     done = subprocess.run(
         [sys.executable, "-I", "-c", _CHILD],
         input=marshal.dumps(request),
@@ -194,7 +219,7 @@ def _in_process_of_its_own(request: dict[str, Any]) -> dict[str, Any]:
         env=env,
         timeout=TIMEOUT,
     )
-    head, mark, body = done.stdout.partition(b"prtoggle answer\n")
+    _, mark, body = done.stdout.partition(b"prtoggle answer\n")
     if not mark:
         last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
         raise RuntimeError(f"the resolver process gave no answer: {' '.join(last) or done.returncode}")

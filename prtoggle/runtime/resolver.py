@@ -20,9 +20,10 @@ from prtoggle.runtime import cache
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """The answer to one request.
 
-    ``{"refused": why, "code": exit code}``, or ``{"label": "sglang 0.5.16", "parts": (...), "notes": (...), "modules":
-    ((name, file, digest before, reverted bytes, parts, edits), ...), "read": ((path, digest or None), ...)}``, where an edit is
-    ``(parts, where it is written, line of the original, target, line of the reverted text, baked in)``.
+    ``{"refused": why, "code": exit code}``, or ``{"label": "sglang 0.5.16", "parts": (...), "notes": (...),
+    "modules": ((name, file, digest before, reverted bytes, parts, edits), ...), "read": ((path, digest or None),
+    ...)}``, where an edit is ``(parts, where it is written, line of the original, target, line of the reverted text,
+    baked in)``.
     """
     try:
         return _answer(request)
@@ -47,7 +48,9 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         diff_fix=lambda path: diff_fix(path, package=package),
     )
     made = plan.make(wanted, known, package)
-    read = [(path, cache.digest(data) if data is not None else None) for path, data in made.read if not path.startswith("?")]
+    read = [
+        (path, cache.digest(data) if data is not None else None) for path, data in made.read if not path.startswith("?")
+    ]
     read += [(path, cache.digest(Path(path).read_bytes())) for path in _more_files(wanted, request)]
     return {
         "label": package.label,
@@ -78,7 +81,8 @@ def _edits(module: plan.PlannedModule, made: plan.Plan) -> tuple[tuple[object, .
 
 
 def _more_files(wanted: selection.Selection, request: dict[str, Any]) -> list[str]:
-    """Files besides the package's sources that the answer depends on: diffs that were named, registries that were read."""
+    """Files besides the package's sources that the answer depends on: diffs that were named, registries that were
+    read."""
     files = [choice.path for choice in wanted.choices if choice.path]
     for integration in all_integrations():
         for name, where in request["registries"]:

@@ -1,11 +1,12 @@
 """In a traced run: was the reverted code executed? (``PRTOGGLE_TRACE=1``)
 
-A mark, ``marks.k7 = 1`` on a plain object among the module's globals, goes into the syntax tree in front of the statement at each edit;
-text, line numbers and ``getsource`` stay as they are, and ``torch.compile`` takes it with ``fullgraph=True``. A thread looks at the marks
-four times a second and writes ``executed`` to the journal; ``traced`` at the end names those never hit.
+A mark, ``marks.k7 = 1`` on a plain object among the module's globals, goes into the syntax tree in front of the
+statement at each edit; text, line numbers and ``getsource`` stay as they are, and ``torch.compile`` takes it with
+``fullgraph=True``. A thread looks at the marks four times a second and writes ``executed`` to the journal; ``traced``
+at the end names those never hit.
 
-A mark that is never hit means *not executed*, except where the body may run elsewhere than in the interpreter (Triton and TorchScript
-compile from the text; a captured CUDA graph replays kernels): there it means *unknown*.
+A mark that is never hit means *not executed*, except where the body may run elsewhere than in the interpreter (Triton
+and TorchScript compile from the text; a captured CUDA graph replays kernels): there it means *unknown*.
 """
 
 from __future__ import annotations
@@ -111,7 +112,12 @@ def _import(tree: ast.Module) -> ast.stmt:
 def _first(body: list[ast.stmt]) -> int:
     """The first index at which a statement may stand: after the docstring and ``from __future__`` imports."""
     index = 0
-    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
+    if (
+        body
+        and isinstance(body[0], ast.Expr)
+        and isinstance(body[0].value, ast.Constant)
+        and isinstance(body[0].value.value, str)
+    ):
         index = 1
     while index < len(body):
         node = body[index]
@@ -156,7 +162,8 @@ def _top(node: ast.stmt) -> int:
 
 
 def _block(node: ast.stmt, line: int) -> list[ast.stmt] | None:
-    """The block of ``node`` that holds ``line``: the last one that starts at or before it; None where the header holds it."""
+    """The block of ``node`` that holds ``line``: the last one that starts at or before it; None where the header
+    holds it."""
     blocks: list[list[ast.stmt]] = []
     for field in ("body", "orelse", "finalbody"):
         block = getattr(node, field, None)
@@ -172,5 +179,3 @@ def _runs_elsewhere(decorator: ast.expr) -> bool:
     named = decorator.func if isinstance(decorator, ast.Call) else decorator
     words = ast.unparse(named).lower().replace(".", "_").split("_")
     return any(word in words for word in _ELSEWHERE)
-
-

@@ -1,11 +1,12 @@
 """What runs is what you see: the reverted text of a module for everything that asks Python for source lines (rule 5).
 
-Tracebacks, ``inspect``, ``pdb``, TorchScript, Triton and ``torch.compile`` get lines from :mod:`linecache`, which reads the file on disk
-and is cleared at will (torch does). So ``linecache.updatecache``, the one function through which a missing entry is filled, answers for
-the registered files with the reverted text, and for all others as before.
+Tracebacks, ``inspect``, ``pdb``, TorchScript, Triton and ``torch.compile`` get lines from :mod:`linecache`, which
+reads the file on disk and is cleared at will (torch does). So ``linecache.updatecache``, the one function through
+which a missing entry is filled, answers for the registered files with the reverted text, and for all others as
+before.
 
-Up to Python 3.12 the interpreter's own printers of uncaught exceptions read the disk themselves; they are replaced, where nobody
-replaced them before, by ones that go through :mod:`traceback`.
+Up to Python 3.12 the interpreter's own printers of uncaught exceptions read the disk themselves; they are replaced,
+where nobody replaced them before, by ones that go through :mod:`traceback`.
 """
 
 from __future__ import annotations

@@ -48,14 +48,20 @@ class Project:
             path.write_bytes(text if isinstance(text, bytes) else textwrap.dedent(text).encode())
         return base
 
-    def fix(self, number: int, *, target: str = "", edits: str = "", patches: str = "", extra: str = "", slug: str = "x") -> Path:
+    def fix(
+        self, number: int, *, target: str = "", edits: str = "", patches: str = "", extra: str = "", slug: str = "x"
+    ) -> Path:
         """Write a fix folder. ``edits`` is a YAML list for the one ``target``; or give ``patches`` whole."""
         package = (target or patches.partition("target:")[2].strip().split()[0]).partition(".")[0].partition(":")[0]
         if not patches:
             patches = f"- target: {target}\n  edits:\n" + textwrap.indent(textwrap.dedent(edits).strip(), "    ")
         text = f"prtoggle: 1\nfix: {number}\ntitle: a fix of this test\n"
         text += textwrap.dedent(extra).strip() + "\n" if extra else ""
-        text += f"variants:\n  - package: {package}\n    patches:\n" + textwrap.indent(textwrap.dedent(patches).strip(), "      ") + "\n"
+        text += (
+            f"variants:\n  - package: {package}\n    patches:\n"
+            + textwrap.indent(textwrap.dedent(patches).strip(), "      ")
+            + "\n"
+        )
         file = self.fixes / f"pr{number}_{slug}" / "revert.yaml"
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
@@ -71,7 +77,13 @@ class Project:
         return env
 
     def python(
-        self, code: str | list[str], *, revert: str | None = None, flags: tuple[str, ...] = (), cwd: Path | None = None, **env: str
+        self,
+        code: str | list[str],
+        *,
+        revert: str | None = None,
+        flags: tuple[str, ...] = (),
+        cwd: Path | None = None,
+        **env: str,
     ) -> Done:
         """Run ``code`` (text for -c, or arguments) in a real Python process."""
         tail = code if isinstance(code, list) else ["-c", textwrap.dedent(code)]

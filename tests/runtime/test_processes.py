@@ -30,8 +30,10 @@ SHOW = "import app.core; print(app.core.f())"
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     made = Project(tmp_path)
-    made.package({"app/__init__.py": "", "app/core.py": CORE, "app/__main__.py": "from app.core import f\nprint(f())\n"})
-    made.fix(7, target="app.core.f", edits="- match: return \"fixed\"\n  replacement: return \"reverted\"")
+    made.package(
+        {"app/__init__.py": "", "app/core.py": CORE, "app/__main__.py": "from app.core import f\nprint(f())\n"}
+    )
+    made.fix(7, target="app.core.f", edits='- match: return "fixed"\n  replacement: return "reverted"')
     return made
 
 
@@ -48,7 +50,9 @@ def test_one_line_says_so_once_and_can_be_stopped(project: Project) -> None:
     assert project.python(SHOW, revert="7", PRTOGGLE_QUIET="1").notices == ()
 
 
-@pytest.mark.parametrize("flags", [("-E",), ("-I",), ("-s",), ("-P",), ("-O",), ("-OO",), ("-B",), ("-X", "dev"), ("-I", "-O")])
+@pytest.mark.parametrize(
+    "flags", [("-E",), ("-I",), ("-s",), ("-P",), ("-O",), ("-OO",), ("-B",), ("-X", "dev"), ("-I", "-O")]
+)
 def test_interpreter_flags_do_not_keep_it_out(project: Project, flags: tuple[str, ...]) -> None:
     if "-P" in flags and sys.version_info < (3, 11):
         pytest.skip("-P came with Python 3.11")
@@ -63,7 +67,10 @@ def test_run_as_a_module(project: Project) -> None:
     project.package({"app/tool.py": "def f():\n    return 'fixed'\nif __name__ == '__main__':\n    print(f())\n"})
     project.fix(8, target="app.tool.f", edits="- match: return 'fixed'\n  replacement: return 'reverted'")
     assert project.python(["-m", "app.tool"], revert="8").out == "reverted\n"
-    assert project.python("import runpy; runpy.run_module('app.tool', run_name='__main__')", revert="8").out == "reverted\n"
+    assert (
+        project.python("import runpy; runpy.run_module('app.tool', run_name='__main__')", revert="8").out
+        == "reverted\n"
+    )
 
 
 CHILD = {
@@ -140,7 +147,9 @@ def test_kill_9_at_any_moment_leaves_the_tree_as_it_was(project: Project) -> Non
     before = {name: hashlib.sha256(data).hexdigest() for name, data in tree_hashes(project.site).items()}
     for step in range(12):
         shutil.rmtree(project.cache, ignore_errors=True)
-        child = subprocess.Popen([sys.executable, "-c", SHOW + "; import time; time.sleep(5)"], env=project.env("7"), stderr=-1, stdout=-1)
+        child = subprocess.Popen(
+            [sys.executable, "-c", SHOW + "; import time; time.sleep(5)"], env=project.env("7"), stderr=-1, stdout=-1
+        )
         time.sleep(0.04 * step)
         child.send_signal(signal.SIGKILL)
         child.wait()
@@ -153,7 +162,11 @@ def test_kill_9_at_any_moment_leaves_the_tree_as_it_was(project: Project) -> Non
 
 def test_a_warm_start_asks_no_resolver_process(project: Project) -> None:
     assert project.python(SHOW, revert="7").out == "reverted\n"
-    probe = "import sys\n" + SHOW + "\nprint('subprocess' in sys.modules, 'yaml' in sys.modules, 'prtoggle.plan' in sys.modules)"
+    probe = (
+        "import sys\n"
+        + SHOW
+        + "\nprint('subprocess' in sys.modules, 'yaml' in sys.modules, 'prtoggle.plan' in sys.modules)"
+    )
     assert project.python(probe, revert="7").out == "reverted\nFalse False False\n"
 
 
@@ -175,7 +188,7 @@ def test_a_changed_source_file_a_changed_patch_and_a_changed_selection_are_notic
     assert project.python(SHOW, revert="7").out == "reverted\n"
     project.package({"app/core.py": CORE + "\n# changed\n"})
     assert project.python(SHOW, revert="7").out == "reverted\n"
-    project.fix(7, target="app.core.f", edits="- match: return \"fixed\"\n  replacement: return \"reverted again\"")
+    project.fix(7, target="app.core.f", edits='- match: return "fixed"\n  replacement: return "reverted again"')
     assert project.python(SHOW, revert="7").out == "reverted again\n"
     assert project.python(SHOW, revert="none").out == "fixed\n"
     project.package({"app/core.py": "def f():\n    return 'other'\n"})
@@ -213,20 +226,22 @@ def test_a_cache_that_another_user_could_write_is_not_read(project: Project) -> 
 
 def test_a_checkout_in_the_current_folder_shadows_the_installed_copy(project: Project) -> None:
     here = project.root / "checkout"
-    project.package({"app/__init__.py": "", "app/core.py": "def f():\n    x = 'checkout'\n    return \"fixed\"\n"}, where=here)
+    project.package(
+        {"app/__init__.py": "", "app/core.py": "def f():\n    x = 'checkout'\n    return \"fixed\"\n"}, where=here
+    )
     done = project.python("import app.core; print(app.core.f(), app.core.__file__)", revert="7", cwd=here)
     assert done.out == f"reverted {here / 'app/core.py'}\n", done.err
 
 
 def test_a_namespace_package(project: Project) -> None:
     project.package({"space/inner/core.py": CORE})
-    project.fix(9, target="space.inner.core.f", edits="- match: return \"fixed\"\n  replacement: return \"reverted\"")
+    project.fix(9, target="space.inner.core.f", edits='- match: return "fixed"\n  replacement: return "reverted"')
     assert project.python("import space.inner.core as c; print(c.f())", revert="9").out == "reverted\n"
 
 
 def test_a_single_file_module(project: Project) -> None:
     project.package({"single.py": CORE})
-    project.fix(9, target="single.f", edits="- match: return \"fixed\"\n  replacement: return \"reverted\"")
+    project.fix(9, target="single.f", edits='- match: return "fixed"\n  replacement: return "reverted"')
     assert project.python("import single; print(single.f())", revert="9").out == "reverted\n"
     assert project.python(["-m", "single"], revert="9").code == 0
 
@@ -234,7 +249,9 @@ def test_a_single_file_module(project: Project) -> None:
 def test_the_package_itself_can_be_edited(project: Project) -> None:
     project.package({"app/__init__.py": "STATE = 'fixed'\n"})
     project.fix(9, target="app", edits="- match: STATE = 'fixed'\n  replacement: STATE = 'reverted'")
-    assert project.python("import app; print(app.STATE, app.__path__ is not None, app.__file__)", revert="9").out.startswith("reverted True")
+    assert project.python(
+        "import app; print(app.STATE, app.__path__ is not None, app.__file__)", revert="9"
+    ).out.startswith("reverted True")
 
 
 def test_an_editable_install_by_a_finder_of_its_own(project: Project) -> None:
@@ -252,7 +269,7 @@ def test_an_editable_install_by_a_finder_of_its_own(project: Project) -> None:
             """
         }
     )
-    project.fix(9, target="edit.core.f", edits="- match: return \"fixed\"\n  replacement: return \"reverted\"")
+    project.fix(9, target="edit.core.f", edits='- match: return "fixed"\n  replacement: return "reverted"')
     assert project.python("import my_finder, edit.core; print(edit.core.f())", revert="9").out == "reverted\n"
 
 
@@ -337,7 +354,10 @@ def test_reload_and_a_second_boot_change_nothing(project: Project) -> None:
 
 
 def test_a_users_own_modules_called_as_ours_break_nothing(project: Project) -> None:
-    shadow = {name: "raise RuntimeError('a user module was imported')\n" for name in ("yaml.py", "packaging.py", "unidiff.py", "plan.py")}
+    shadow = {
+        name: "raise RuntimeError('a user module was imported')\n"
+        for name in ("yaml.py", "packaging.py", "unidiff.py", "plan.py")
+    }
     project.package({**shadow, "fixes/__init__.py": "MINE = 1\n"})
     done = project.python("import fixes; print(fixes.MINE); " + SHOW, revert="7")
     assert done.out == "1\nreverted\n", done.err
@@ -387,9 +407,25 @@ def test_the_runtime_loads_only_what_is_cheap(project: Project) -> None:
     plain = project.python("import sys; print(' '.join(sys.modules))")
     loaded = project.python("import sys; print(' '.join(sys.modules))", revert="7")
     extra = set(loaded.out.split()) - set(plain.out.split())
-    heavy = {"click", "rich", "torch", "yaml", "unidiff", "packaging", "dataclasses", "typing", "re", "json", "subprocess", "inspect", "ast"}
+    heavy = {
+        "click",
+        "rich",
+        "torch",
+        "yaml",
+        "unidiff",
+        "packaging",
+        "dataclasses",
+        "typing",
+        "re",
+        "json",
+        "subprocess",
+        "inspect",
+        "ast",
+    }
     assert probe and not extra & heavy, extra & heavy
-    assert all(name.startswith("prtoggle") or name in {"_blake2", "atexit", "_json", "marshal", "time"} for name in extra), extra
+    assert all(
+        name.startswith("prtoggle") or name in {"_blake2", "atexit", "_json", "marshal", "time"} for name in extra
+    ), extra
 
 
 WAYS_TO_SEE = textwrap.dedent(
@@ -412,7 +448,11 @@ def test_what_runs_is_what_you_see(tmp_path: Path) -> None:
     fixed = 'def f():\n    x = 1\n    y = 2\n    return "fixed"\n\n\ndef boom():\n    return 1 / 0\n'
     by_hand = 'def f():\n    return "reverted"\n\n\ndef boom():\n    return 1 / 0\n'
     project.package({"app/__init__.py": "", "app/core.py": fixed})
-    project.fix(7, target="app.core.f", edits='- match: |\n    x = 1\n    y = 2\n    return "fixed"\n  replacement: return "reverted"')
+    project.fix(
+        7,
+        target="app.core.f",
+        edits='- match: |\n    x = 1\n    y = 2\n    return "fixed"\n  replacement: return "reverted"',
+    )
     hand = project.package({"app/__init__.py": "", "app/core.py": by_hand}, where=tmp_path / "hand")
     expected = project.python(WAYS_TO_SEE, PYTHONPATH=str(hand)).out.replace(str(hand), str(project.site))
     assert project.python(WAYS_TO_SEE, revert="7").out == expected
@@ -423,7 +463,11 @@ def test_what_runs_is_what_you_see(tmp_path: Path) -> None:
 def test_uncaught_exceptions_print_the_reverted_lines(tmp_path: Path, where: str) -> None:
     project = Project(tmp_path)
     project.package({"app/__init__.py": "", "app/core.py": "def f():\n    a = 1\n    b = 2\n    return fixed_name\n"})
-    project.fix(7, target="app.core.f", edits="- match: |\n    b = 2\n    return fixed_name\n  replacement: return reverted_name")
+    project.fix(
+        7,
+        target="app.core.f",
+        edits="- match: |\n    b = 2\n    return fixed_name\n  replacement: return reverted_name",
+    )
     code = {
         "main": "import app.core; app.core.f()",
         "thread": "import app.core, threading; t = threading.Thread(target=app.core.f); t.start(); t.join()",
@@ -446,5 +490,7 @@ def test_torn_state_is_impossible_when_a_later_patch_fails(project: Project) -> 
 def test_the_child_environment_reaches_programs_started_by_full_path(project: Project) -> None:
     script = project.root / "tool.py"
     script.write_text(SHOW)
-    done = subprocess.run([sys.executable, str(script)], env=project.env("7"), capture_output=True, text=True, cwd=os.path.sep)
+    done = subprocess.run(
+        [sys.executable, str(script)], env=project.env("7"), capture_output=True, text=True, cwd=os.path.sep
+    )
     assert done.stdout == "reverted\n"
