@@ -1,0 +1,233 @@
+"""The published schema and the loader agree, on good documents and on documents with something wrong."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from prtoggle.errors import MalformedError
+from prtoggle.schema import schema
+from prtoggle.yamlfile import loads
+
+VALIDATOR = Draft202012Validator(schema())
+
+BEYOND = (
+    "unknown part",
+    "expected one of the parts",
+    "no edit takes out part",
+    "which stands in 'lacks'",
+    "two variants take",
+    "no version is",
+    "has an upper bound without a reason",
+    "'contains' names",
+    "expected one in the variant's package",
+    "expected a version specifier",
+    "expected a date",
+    "the edit has no field 'part'",
+    "not Python",
+    "matches everything",
+    "which find does not bind",
+    "no unified diff",
+    "corrupt hunk",
+)
+"""What the loader knows and no schema can say."""
+
+
+def dump(value: Any) -> str:
+    """``value`` as YAML in one line, every text in single quotes."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{dump(key)}: {dump(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(dump, value)) + "]"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return json.dumps(value)
+
+
+def loader_problems(document: Any) -> list[str]:
+    try:
+        loads(dump(document), "revert.yaml", id=None if "fix" in document else "7")
+    except MalformedError as error:
+        return [problem.what for problem in error.problems]
+    return []
+
+
+def accepted(document: Any) -> bool:
+    return bool(VALIDATOR.is_valid(document))
+
+
+TEXTS = st.sampled_from(["a", "on", "027", "it's: odd # [", "two words"])
+CODE = st.sampled_from(["x = 1", "f(a, 'b')", "return x"])
+NAMES = st.sampled_from(["slice", "on", "a-1"])
+RANGES = st.sampled_from([">=0.5.13", ">1", "!=1.2"])
+
+
+@st.composite
+def edits(draw: st.DrawFn, parts: list[str]) -> dict[str, Any]:
+    way = draw(
+        st.sampled_from(
+            [
+                ("match",),
+                ("match", "replacement"),
+                ("match", "prepend"),
+                ("match", "append"),
+                ("find", "put", "unfixed"),
+            ]
+        )
+    )
+    edit: dict[str, Any] = {name: draw(CODE) for name in way}
+    if "find" in edit:
+        edit |= {"find": "f($X)", "put": draw(st.sampled_from(["$X", ""]))}
+        if draw(st.booleans()):
+            del edit["unfixed"]
+    some = draw(st.lists(st.sampled_from(parts), min_size=1, unique=True))
+    edit["part"] = some if draw(st.booleans()) else some[0]
+    return edit
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> dict[str, Any]:
+    """Documents of ours that are right in everything."""
+    parts = draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
+    some = st.lists(st.sampled_from(parts), min_size=1, unique=True)
+    variants = []
+    for package in draw(st.lists(st.sampled_from(["pkg", "a.b", "sglang"]), min_size=1, max_size=2, unique=True)):
+        done = {"match": draw(CODE), "part": parts}
+        patch = {"target": package + draw(st.sampled_from(["", ".mod", ":f", ".C.p@setter", ".f#2"]))}
+        patch["edits"] = [done, *draw(st.lists(edits(parts), max_size=2))]
+        patch |= draw(st.sampled_from([{}, {"preamble": "import x"}]))
+        variant = {"package": package, "patches": [patch]}
+        variant |= draw(st.sampled_from([{}, {"versions": ">=0.5.13,<9"}, {"baked_in": ["cuda-graph"]}]))
+        variants.append(variant)
+    bounded = {"versions": "<1", "reason": draw(TEXTS)}
+    optional = {
+        "project": "owner/name",
+        "merged": "2026-06-06",
+        "symptom": draw(TEXTS),
+        "links": draw(st.lists(TEXTS, min_size=1, max_size=2)),
+        "contains": {variants[0]["package"]: draw(RANGES | st.just(bounded))},
+        "default": draw(some),
+    }
+    chosen = draw(st.sets(st.sampled_from(sorted(optional))))
+    return {
+        "prtoggle": 1,
+        "fix": draw(st.integers(1, 99_999)),
+        "title": draw(TEXTS),
+        "parts": {part: draw(TEXTS) for part in parts},
+        "variants": variants,
+        **{name: optional[name] for name in sorted(chosen)},
+    }
+
+
+@st.composite
+def foreign(draw: st.DrawFn) -> dict[str, Any]:
+    """Documents of SGLang's kind that are right in everything."""
+    patches = []
+    for name in draw(st.lists(st.sampled_from(["mod.f", "x.C.m"]), min_size=1, max_size=2)):
+        kinds = [{}, {"replacement": ""}, {"replacement": "b", "append": " "}, {"prepend": "x", "replacement": ""}]
+        edit = st.sampled_from(kinds).map(lambda more: {"match": "a", **more})
+        patch: dict[str, Any] = {"target": f"sglang.{name}", "edits": draw(st.lists(edit, min_size=1, max_size=2))}
+        patches.append(patch | draw(st.sampled_from([{}, {"preamble": "import x"}, {"preamble": ""}])))
+    return {"patches": patches}
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path to every value in ``value`` but itself."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [place for key, item in items for place in [(*at, key), *places(item, (*at, key))]]
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> dict[str, Any]:
+    """Documents with one thing changed: taken away, renamed, replaced, or put there."""
+    document = deepcopy(draw(documents() | foreign()))
+    place = draw(st.sampled_from(places(document)))
+    holder: Any = document
+    for step in place[:-1]:
+        holder = holder[step]
+    last = place[-1]
+    change = draw(st.sampled_from(["delete", "rename", "replace", "add"]))
+    if change == "delete":
+        del holder[last]
+    elif change == "replace":
+        junk = [
+            "",
+            " ",
+            "A b",
+            "all",
+            "x",
+            None,
+            True,
+            7,
+            -1,
+            1.5,
+            [],
+            {},
+            ["x"],
+            [""],
+            {"x": "y"},
+            [[]],
+            "x/y",
+            "2026-1-1",
+        ]
+        holder[last] = draw(st.sampled_from(junk))
+    elif isinstance(holder, dict):
+        known = [
+            "put",
+            "match",
+            "append",
+            "find",
+            "diff",
+            "part",
+            "unfixed",
+            "fix",
+            "patches",
+            "lacks",
+            "versions",
+            "Odd",
+        ]
+        name = draw(st.sampled_from(known))
+        value = holder.pop(last) if change == "rename" else "x"
+        holder[name] = value
+    else:
+        holder.append(deepcopy(holder[0]))
+    return document
+
+
+def test_the_schema_is_a_schema() -> None:
+    Draft202012Validator.check_schema(schema())
+    assert json.loads(json.dumps(schema())) == schema()
+
+
+@given(documents() | foreign())
+def test_good_documents_pass_both(document: dict[str, Any]) -> None:
+    assert loader_problems(document) == []
+    assert list(VALIDATOR.iter_errors(document)) == []
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(mutated())
+def test_documents_with_something_wrong_are_judged_alike(document: dict[str, Any]) -> None:
+    found = loader_problems(document)
+    if not accepted(document):
+        assert found, "the schema refuses what the loader takes"
+    else:
+        beyond = [problem for problem in found if not any(words in problem for words in BEYOND)]
+        assert not beyond, "the loader refuses what the schema could refuse too"
+
+
+@pytest.mark.parametrize(
+    "file", sorted(Path(__file__).parents[1].glob("fixes/*/revert.yaml")), ids=lambda f: f.parent.name
+)
+def test_the_bundled_files_pass_the_schema(file: Path) -> None:
+    document = yaml.safe_load(file.read_text())
+    document["merged"] = str(document.get("merged", "2026-01-01"))  # editors read YAML 1.2, which knows no dates
+    assert [error.message for error in VALIDATOR.iter_errors(document)] == []
