@@ -1,0 +1,59 @@
+"""Findings as GitHub workflow commands, one a part (GitHub shows only the first few), which the runner turns into annotations.
+
+Example::
+
+    for line in annotations(report): print(line, file=sys.stderr)
+    # ::error file=fixes/pr1_x/revert.yaml,line=12,title=1/slice%3A rot::sglang 0.5.23: ...
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from prtoggle.check import UNAVAILABLE, Cell, Report
+
+
+def wanted(environ: Mapping[str, str]) -> bool:
+    """Whether this runs in a GitHub workflow."""
+    return environ.get("GITHUB_ACTIONS") == "true"
+
+
+def annotations(report: Report, root: str = "") -> Iterator[str]:
+    """One line a part and verdict that is not healthy, with every release; places relative to ``root`` where inside it."""
+    root = root or os.environ.get("GITHUB_WORKSPACE") or os.getcwd()
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in report.unhealthy:
+        groups.setdefault((cell.name, cell.verdict), []).append(cell)
+    for (name, verdict), cells in groups.items():
+        first = cells[0]
+        text = [f"{cell.release}: {cell.reason}" for cell in cells]
+        if first.nearest:
+            text.append(f"nearest: {first.nearest}")
+        if first.hint:
+            text.append(f"hint: {first.hint}")
+        properties = [f"file={_value(_relative(first.where, root))}"] if first.where else []
+        properties += [f"line={first.line}"] if first.line else []
+        properties += [f"col={first.column}"] if first.line and first.column else []
+        properties.append(f"title={_value(f'{name}: {verdict}')}")
+        yield f"::error {','.join(properties)}::{_message(chr(10).join(text))}"
+    for subject in report.unavailable:
+        title = _value(f"{subject.label}: {UNAVAILABLE}")
+        yield f"::warning title={title}::{_message(str(subject.problem or UNAVAILABLE))}"
+
+
+def _relative(file: str, root: str) -> str:
+    path = Path(os.path.abspath(file))
+    try:
+        return path.relative_to(os.path.abspath(root)).as_posix()
+    except ValueError:
+        return file
+
+
+def _message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _value(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")

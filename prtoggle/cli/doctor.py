@@ -1,0 +1,41 @@
+"""``prtoggle doctor``: what is wrong with this installation."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from prtoggle.cli import render
+from prtoggle.cli.context import fixes_option, json_option
+
+_EPILOG = """\b
+Examples:
+  prtoggle doctor
+  python -m prtoggle doctor --json       (of this very interpreter)
+
+\b
+Exit code 1 where something is bad; warnings alone are fine.
+"""
+
+
+@click.command("doctor", epilog=_EPILOG)
+@fixes_option
+@json_option
+def command(fixes: tuple[Path, ...], as_json: bool) -> int:
+    """What is wrong with this installation: its .pth file, its boot, its cache, its fixes, its variables."""
+    from prtoggle.doctor import examine
+
+    with render.progress() as say:
+        say("starting processes to see whether a selection reaches them")
+        findings = list(examine(dirs=fixes))
+    bad = any(finding.state == "bad" for finding in findings)
+    if as_json:
+        render.json({"findings": [asdict(finding) for finding in findings], "exit_code": int(bad)})
+        return int(bad)
+    render.table([(finding.state, finding.name, finding.what) for finding in findings])
+    hints = [finding for finding in findings if finding.state != "ok" and finding.hint]
+    for finding in hints:
+        render.out(f"\n{finding.name}: {finding.what}\n  hint: {finding.hint}")
+    return int(bad)

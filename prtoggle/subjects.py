@@ -1,0 +1,233 @@
+"""What ``--against`` names, or what is installed, as things to check and to make plans for.
+
+Example::
+
+    named(["sglang>=0.5.13"], library, Index())        # a Subject for each release, and for those just below `contains`
+    plans(parse("27360"), library, Index())            # a plan for each installed package that 27360 is for
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from prtoggle import plan as planning
+from prtoggle.against import PathTarget, package_root, parse_against
+from prtoggle.check import Subject
+from prtoggle.errors import InconclusiveError, RefusedError, UsageError, did_you_mean
+from prtoggle.library import Library
+from prtoggle.packages import Package, locate, normalise
+from prtoggle.plan import Plan
+from prtoggle.releases import Index, Release
+from prtoggle.runtime.diffroots import roots
+from prtoggle.runtime.sources import BUNDLED
+from prtoggle.selection import Selection
+from prtoggle.spec import Fix
+from prtoggle.verdict import within
+
+Wanted = Callable[[Fix], bool]
+
+
+def wanted_by(selection: Selection | None) -> Wanted:
+    """Whether a fix is among those selected."""
+    if selection is None or selection.everything:
+        return lambda fix: True
+    numbers = {str(choice.number) for choice in selection.choices}
+    return lambda fix: fix.id in numbers
+
+
+def installed(library: Library, selection: Selection | None = None) -> list[Subject]:
+    """What is installed, of all packages that fixes are for."""
+    found = (library.find(name) for name in _names(library, selection))
+    return [
+        Subject(package.name, package.label, package.version, package, library.catalog(package))
+        for package in found
+        if package is not None
+    ]
+
+
+def named(against: Sequence[str], library: Library, index: Index, selection: Selection | None = None) -> list[Subject]:
+    """Every release that ``against`` names, and those just below the range that ``contains`` names.
+
+    Raises:
+        UsageError: it names nothing that a fix is for.
+        InconclusiveError: the releases cannot be listed.
+    """
+    subjects: list[Subject] = []
+    for text in against:
+        target = parse_against(text)
+        if isinstance(target, PathTarget):
+            subjects.extend(_in_path(target, library, index, selection))
+        else:
+            subjects.extend(_releases(target, library, index, wanted_by(selection)))
+    unique = {
+        (subject.name, subject.label, subject.version, str(subject.package and subject.package.where)): subject
+        for subject in subjects
+    }
+    return list(unique.values())
+
+
+def _names(library: Library, selection: Selection | None) -> tuple[str, ...]:
+    """The packages that the selected fixes are for; of a diff, all that its paths could be of."""
+    names: dict[str, None] = {}
+    if selection is None or selection.everything:
+        return library.package_names
+    for choice in selection.choices:
+        if choice.kind == "diff":
+            names.update(dict.fromkeys(sorted(roots(str(choice), os.getcwd()))))
+        else:
+            fixes = library.here.candidates(choice.number, choice.project)
+            names.update(dict.fromkeys(name for fix in fixes for name in (*fix.packages, *fix.contains)))
+    return tuple(names)
+
+
+def import_name(distribution: str, library: Library) -> str:
+    """The package that the distribution is taken to hold: one that a fix is for, or else its own name."""
+    for name in library.package_names:
+        if normalise(name) == normalise(distribution):
+            return name
+    return distribution.replace("-", "_").replace(".", "_")
+
+
+def _releases(requirement: Requirement, library: Library, index: Index, wanted: Wanted) -> Iterator[Subject]:
+    name = import_name(requirement.name, library)
+    below = _below(requirement, name, library, index, wanted)
+    for release in index.resolve(requirement, name):
+        yield _subject(name, release, library, below.pop(release.version, frozenset()))
+    for version, ids in below.items():
+        (release,) = index.resolve(Requirement(f"{requirement.name}=={version}"), name)
+        yield replace(_subject(name, release, library, ids), listed=False)
+
+
+def _subject(name: str, release: Release, library: Library, below: frozenset[str] = frozenset()) -> Subject:
+    package = locate(name, [str(release.root)]) if release.root is not None else None
+    problem = release.problem
+    if package is None and problem is None:
+        problem = InconclusiveError(
+            f"{release.label} has no package {name}", hint="a distribution of another name may hold it"
+        )
+    version = release.version or (package.version if package else "")
+    catalog = library.catalog(package) if package else None
+    return Subject(name, release.label, version, package, catalog, problem, below)
+
+
+def _below(
+    requirement: Requirement, name: str, library: Library, index: Index, wanted: Wanted
+) -> dict[str, frozenset[str]]:
+    """Version -> ids of the fixes whose ``contains`` begins just above it."""
+    ranges = {fix.id: fix.contains[name] for fix in library.base.fixes if name in fix.contains and wanted(fix)}
+    if not ranges:
+        return {}
+    versions = [Version(text) for text in index.releases(Requirement(requirement.name))]
+    found: dict[str, set[str]] = {}
+    for number, specifier in ranges.items():
+        holding = [version for version in versions if within(str(version), specifier)]
+        earlier = [version for version in versions if holding and version < min(holding)]
+        if earlier:
+            found.setdefault(str(max(earlier)), set()).add(number)
+    return {version: frozenset(ids) for version, ids in found.items()}
+
+
+def _in_path(target: PathTarget, library: Library, index: Index, selection: Selection | None) -> list[Subject]:
+    """Every package that a fix is for and that the wheel or folder holds."""
+    subjects = []
+    names = _names(library, selection)
+    problems: list[UsageError] = []
+    for name in names:
+        try:
+            (release,) = index.resolve(target, name)
+        except UsageError as problem:
+            problems.append(problem)
+            continue
+        subject = _subject(name, release, library)
+        if subject.package is not None:
+            subjects.append(replace(subject, label=f"{subject.package.label} in {release.label}"))
+    if not subjects:
+        raise UsageError(
+            f"{target.path} holds none of the packages that the fixes are for: {', '.join(names)}",
+            nearest=next((problem.nearest for problem in problems if problem.nearest), ""),
+            hint="name the package's folder, its parent, a checkout (also with src/ or python/), or an environment",
+        )
+    return subjects
+
+
+def plans(
+    selection: Selection, library: Library, index: Index, *, against: str | None = None, only: str | None = None
+) -> tuple[Plan, ...]:
+    """A plan for each package that the selection is for, among what is installed or what ``against`` names.
+
+    The package that comes with prtoggle counts only where it is named or none other is there.
+
+    Raises:
+        UsageError: nothing that the selection is for is there, or ``against`` names several releases.
+        RefusedError: it does not apply.
+    """
+    if selection.is_none:
+        return ()
+    packages = _packages(selection, library, index, against, only)
+    made = tuple(planning.make(selection, library.catalog(package), package) for package in packages)
+    if not any(plan.choices or plan.skipped for plan in made):
+        names = ", ".join(package.name for package in packages)
+        raise RefusedError(
+            f"{selection} changes nothing of {names}", hint="prtoggle show says which packages a fix is for"
+        )
+    return made
+
+
+def _packages(
+    selection: Selection, library: Library, index: Index, against: str | None, only: str | None
+) -> list[Package]:
+    target = parse_against(against) if against else None
+    if isinstance(target, Requirement):
+        return [_one_release(target, only or import_name(target.name, library), index)]
+    names = (only,) if only else _names(library, selection)
+    if not names:
+        library.here.resolve(selection)  # says what is unknown
+        raise RefusedError(f"{selection} is for no package")
+    if isinstance(target, PathTarget):
+        found = [_package_in(target, name, index) for name in names]
+        where = str(target.path)
+    else:
+        found = [library.find(name) for name in names]
+        where = "here"
+    there = [package for package in found if package is not None]
+    if not there:
+        if not only:
+            library.here.resolve(selection)
+        raise RefusedError(
+            f"none of the packages that {selection} is for is {'in ' + where if target else 'installed ' + where}: {', '.join(names)}",
+            nearest=did_you_mean(only, library.package_names) if only else "",
+            hint="--against takes a release, a wheel or a folder",
+        )
+    others = [package for package in there if package.name != BUNDLED]
+    return others or there
+
+
+def _one_release(requirement: Requirement, name: str, index: Index) -> Package:
+    versions = index.releases(requirement)
+    if len(versions) > 1:
+        raise UsageError(
+            f"{str(requirement)!r} names {len(versions)} releases, and a diff is for one",
+            nearest=f"{requirement.name}=={versions[-1]}",
+        )
+    root = index.fetch(requirement.name, versions[0])
+    package = locate(name, [str(root)])
+    if package is None:
+        raise RefusedError(f"{requirement.name} {versions[0]} has no package {name}", hint="--package names it")
+    return package
+
+
+def _package_in(target: PathTarget, name: str, index: Index) -> Package | None:
+    try:
+        (release,) = index.resolve(target, name)
+    except UsageError:
+        return None
+    return locate(name, [str(release.root)])
+
+
+__all__ = ["Path", "installed", "named", "package_root", "plans", "wanted_by"]
