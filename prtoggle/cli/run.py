@@ -1,0 +1,215 @@
+"""``prtoggle run SELECTION -- COMMAND``: the command with the selection reverted in all its processes, and a report on
+stderr.
+
+stdout belongs to the command. Exits with the command's own code, with 125 when the revert was not in force.
+
+Example::
+
+    prtoggle run 27360/slice+assert -- python -m sglang.launch_server ...
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import click
+
+from prtoggle.cli import render
+from prtoggle.cli.context import fixes_option
+from prtoggle.errors import UsageError
+from prtoggle.result import Result
+
+_EPILOG = """\b
+Examples:
+  prtoggle run 27360 -- python -m sglang.launch_server ...
+  prtoggle run 24401/positions,27360/slice+assert -- pytest tests/
+  prtoggle run ./suspect.diff -- python serve.py
+  prtoggle run --trace --json report.json 27360 -- python bench.py
+  prtoggle run none -- python bench.py          (fixed, whatever the environment says)
+
+\b
+Exit codes: COMMAND's own, 128+N where signal N ended it; 127 not found, 126 cannot be
+executed; 125 the revert was not in force: a process refused, or none imported what it
+changes (--allow-unused lets that pass).
+"""
+
+
+@click.command("run", epilog=_EPILOG, context_settings={"allow_interspersed_args": False})
+@fixes_option
+@click.option("--trace", is_flag=True, help="Find out whether the reverted code is executed.")
+@click.option("--allow-unused", is_flag=True, help="No 125 where no process imported what the selection changes.")
+@click.option(
+    "--json",
+    "report_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the report as JSON.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Report only what went wrong; no line from each process.")
+@click.argument("selection")
+@click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
+def command(
+    fixes: tuple[Path, ...],
+    trace: bool,
+    allow_unused: bool,
+    report_file: Path | None,
+    quiet: bool,
+    selection: str,
+    cmd: tuple[str, ...],
+) -> int:
+    """Run COMMAND with SELECTION reverted in all its processes."""
+    from prtoggle.trial import Trial, run
+
+    words = cmd[1:] if cmd[0] == "--" else cmd
+    if not words:
+        raise UsageError("no command to run", hint="prtoggle run SELECTION -- COMMAND")
+    if report_file is not None:
+        _try(report_file)
+    trial = Trial(selection, words, fixes=tuple(map(os.fspath, fixes)), trace=trace, quiet=quiet)
+    result = run(trial, on_notes=_say_notes)
+    if report_file is not None:
+        _write(report_file, result, allow_unused)
+    for line in report(result, allow_unused=allow_unused, quiet=quiet):
+        render.words(f"prtoggle: {line}" if not line.startswith(" ") else line)
+    return result.exit_code(allow_unused=allow_unused)
+
+
+def _say_notes(notes: tuple[str, ...]) -> None:
+    for note in notes:
+        render.words(f"prtoggle: note: {note}")
+
+
+def _try(file: Path) -> None:
+    """Say that the report cannot be written before the command has run for hours."""
+    try:
+        file.open("a", encoding="utf-8").close()
+    except OSError as error:
+        raise UsageError(f"the report {file} cannot be written: {error.strerror or error}") from None
+
+
+def _write(file: Path, result: Result, allow_unused: bool) -> None:
+    about = {**result.to_json(), "exit_code": result.exit_code(allow_unused=allow_unused)}
+    try:
+        file.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        render.words(f"prtoggle: the report {file} could not be written: {error.strerror or error}")
+
+
+def report(result: Result, *, allow_unused: bool = False, quiet: bool = False) -> list[str]:
+    """The lines of the report. Lines that start with a space belong to the one before."""
+    if result.is_none:
+        return []
+    return [
+        *_headline(result, allow_unused, quiet),
+        *([] if quiet else _in_force(result)),
+        *_out_of_force(result),
+        *([] if quiet else _beside(result)),
+    ]
+
+
+def _headline(result: Result, allow_unused: bool, quiet: bool) -> list[str]:
+    ran = f"{result.selection} was "
+    code = result.exit_code(allow_unused=allow_unused)
+    own = "" if code == result.code else f" (exit code {code}; the command's own was {result.code})"
+    if result.verdict == "in force":
+        where = len({pid for module in result.in_force for pid in module.pids})
+        if quiet:
+            return []
+        processes = _count(where, "process", "processes")
+        return [f"{ran}in force in {processes} of {_reached(result)} ({', '.join(result.labels)})"]
+    if result.verdict == "refused":
+        return [f"ERROR: {ran}NOT in force ({_reached(result)}): a process refused{own}"]
+    if not result.processes:
+        why = "no Python process was reached"
+    elif result.never_imported:
+        why = f"no process imported a module that it changes ({_reached(result)})"
+    else:
+        why = f"no process imported a package that it changes ({_reached(result)})"
+    if allow_unused:
+        return [f"{ran}not used: {why}"]
+    return [f"ERROR: {ran}NOT in force: {why}{own}"]
+
+
+def _reached(result: Result) -> str:
+    return f"{len(result.processes)} reached"
+
+
+def _in_force(result: Result) -> list[str]:
+    lines = []
+    for module in result.in_force:
+        lines.append(f"  {module.module}  {module.before[:8]} -> {module.after[:8]}  {_pids(module.pids)}")
+        lines.append(f"    {module.file}")
+        for edit in module.edits:
+            state = f": {edit.state}" if edit.state else ""
+            lines.append(f"    {'+'.join(edit.parts)}  {edit.target} line {edit.line}{state}")
+    return lines
+
+
+def _out_of_force(result: Result) -> list[str]:
+    """What a person must see, also when quiet."""
+    lines = []
+    for refused in result.refused:
+        lines.append(f"  refused: {refused.package}  {_pids(refused.pids)}")
+        lines.append(render.indented(refused.reason))
+    for module in result.never_imported:
+        lines.append(f"  never imported: {module.module} ({', '.join(module.parts)}): its revert took no effect")
+    planned = {part for module in result.never_imported for part in module.parts}
+    if result.verdict == "in force":
+        for choice in result.unused:
+            if not any(part == choice or part.startswith(f"{choice.partition('/')[0]}/") for part in planned):
+                lines.append(f"  not used: {choice}: no process imported a package that it changes")
+    lines += _unreached(result)
+    if result.traced:
+        edits = [(module, edit) for module in result.in_force for edit in module.edits]
+        lines += [
+            f"  never executed: {'+'.join(edit.parts)} at {module.module}:{edit.line}"
+            for module, edit in edits
+            if edit.state == "not executed"
+        ]
+    return lines
+
+
+def _unreached(result: Result) -> list[str]:
+    by_reason: dict[str, list[tuple[int, str]]] = {}
+    for seen in result.unreached:
+        by_reason.setdefault(seen.reason, []).append((seen.pid, _short(seen.argv)))
+    lines = []
+    for reason, them in by_reason.items():
+        head = f"{_count(len(them), 'Python process', 'Python processes')} seen and not reached"
+        lines.append(f"  {head}: {reason}")
+        lines += [f"    pid {pid}: {argv}" for pid, argv in them[:3]]
+        if len(them) > 3:
+            lines.append(f"    and {len(them) - 3} more")
+    return lines
+
+
+def _beside(result: Result) -> list[str]:
+    lines = [
+        f"  note: {note}"
+        for note in (*result.plan_notes, *(note for note in result.notes if "journal" in note or "copies" in note))
+    ]
+    if any(edit.state == "unknown" for module in result.in_force for edit in module.edits):
+        lines.append(
+            "  unknown: replayed CUDA graphs, scripted and Triton code cannot be traced, nor a process that was killed"
+        )
+    if result.still_running:
+        lines.append(f"  still running: {_pids(result.still_running)}; what they do from now on is not in this report")
+    lines.append(f"  cannot be seen from here: {'; '.join(result.blind)}")
+    lines.append(f"  journals: {result.folder}")
+    return lines
+
+
+def _pids(pids: tuple[int, ...]) -> str:
+    shown = ", ".join(map(str, pids[:5])) + (f" and {len(pids) - 5} more" if len(pids) > 5 else "")
+    return f"pid {shown}" if len(pids) == 1 else f"pids {shown}"
+
+
+def _short(argv: tuple[str, ...]) -> str:
+    text = " ".join(word if word.isprintable() else repr(word) for word in argv)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

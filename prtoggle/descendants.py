@@ -1,0 +1,307 @@
+"""Watches which Python processes descend from a command, through ``/proc`` (Linux), while it runs.
+
+A process belongs to the command when a parent of it does, or when its environment names the run's journal (one that
+left the family by forking twice). What it has seen stays known after the process is gone.
+
+Example::
+
+    watch = Watch(process.pid, journal_folder)
+    while running:
+        watch.look()
+    unreached(watch.pythons, entries, ...)
+
+A process that lives for less than the time between two looks may be missed; :data:`BLIND_SPOTS` says what else may be.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from prtoggle.journals import Entry
+from prtoggle.runtime.journal import VARIABLE as JOURNAL
+
+REVERT = "PRTOGGLE_REVERT"
+SEES = sys.platform.startswith("linux")
+BLIND_SPOTS = (
+    "Pythons that lived for less than a fifth of a second",
+    "other machines, containers and users",
+    "what a service started earlier starts for the command (Ray workers)",
+)
+_PYTHONS = ("python", "pypy")
+_OPTIONS_WITH_VALUE = "WXcm"
+_YOUNG = 1.0
+"""Seconds in which a Python may still be on its way to its first journal line."""
+
+
+@dataclass
+class Seen:
+    """One process as it was last seen. ``environ`` is None where it may not be read."""
+
+    pid: int
+    start: int
+    ppid: int
+    exe: str = ""
+    argv: tuple[str, ...] = ()
+    environ: Mapping[str, str] | None = None
+    age: float = 0.0
+    alive: bool = True
+    parent: Seen | None = field(default=None, repr=False)
+
+    @property
+    def is_python(self) -> bool:
+        """Whether its executable is called as Pythons are."""
+        name = os.path.basename(self.exe or (self.argv[0] if self.argv else ""))
+        return name.startswith(_PYTHONS)
+
+
+@dataclass(frozen=True)
+class Unreached:
+    """A Python that descends from the command and in which prtoggle did not start."""
+
+    pid: int
+    argv: tuple[str, ...]
+    reason: str
+
+
+class Watch:
+    """Everything seen so far of the processes that descend from ``pid``."""
+
+    def __init__(self, pid: int, journal: str) -> None:
+        self.journal = journal
+        self.ours: dict[int, Seen] = {}
+        self.gone: list[Seen] = []
+        self._others: set[int] = set()
+        self._ticks = os.sysconf("SC_CLK_TCK") if SEES else 100
+        if SEES:
+            root = self._first_sight(pid)
+            if root is not None:
+                self.ours[pid] = root
+
+    @property
+    def pythons(self) -> tuple[Seen, ...]:
+        """Every Python seen, those that ended first."""
+        return tuple(seen for seen in (*self.gone, *self.ours.values()) if seen.is_python)
+
+    def look(self) -> None:
+        """Look once at all processes."""
+        if not SEES:
+            return
+        try:
+            pids = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+        except OSError:
+            return
+        for pid in [pid for pid in self.ours if pid not in pids]:
+            self._bury(pid)
+        self._others &= pids
+        for pid in pids & self.ours.keys():
+            self._refresh(self.ours[pid])
+        new = [seen for seen in map(self._first_sight, pids - self._others - self.ours.keys()) if seen is not None]
+        while True:  # until no new process has a parent among ours: children may be listed before their parents
+            strangers = [seen for seen in new if not self._takes(seen)]
+            if len(strangers) == len(new):
+                break
+            new = strangers
+        self._others.update(seen.pid for seen in new)
+
+    def still_running(self) -> tuple[int, ...]:
+        """The processes that go on now, zombies not counted."""
+        found = []
+        for seen in self.ours.values():
+            stat = _stat(seen.pid)
+            if stat is not None and stat[1] == seen.start and not stat[2]:
+                found.append(seen.pid)
+        return tuple(sorted(found))
+
+    def send(self, number: int) -> None:
+        """Send a signal to all of them."""
+        for pid in self.still_running():
+            try:
+                os.kill(pid, number)
+            except OSError:
+                pass
+
+    def _takes(self, seen: Seen) -> bool:
+        """Whether ``seen`` is of the command; then it is kept."""
+        seen.parent = self.ours.get(seen.ppid)
+        if seen.parent is None and not (seen.environ is not None and seen.environ.get(JOURNAL) == self.journal):
+            return False
+        self.ours[seen.pid] = seen
+        return True
+
+    def _bury(self, pid: int) -> None:
+        seen = self.ours.pop(pid)
+        seen.alive = False
+        self.gone.append(seen)
+
+    def _first_sight(self, pid: int) -> Seen | None:
+        stat = _stat(pid)
+        if stat is None:
+            return None
+        seen = Seen(pid, stat[1], stat[0])
+        self._read(seen)
+        return seen
+
+    def _refresh(self, seen: Seen) -> None:
+        stat = _stat(seen.pid)
+        if stat is None or stat[1] != seen.start:
+            self._bury(seen.pid)  # and where the number is in use again, its new owner is met at the next look
+            return
+        self._read(seen)
+
+    def _read(self, seen: Seen) -> None:
+        """Take up what changes at ``exec``; what cannot be read (a zombie, another user's) stays as it was."""
+        line = _bytes(seen.pid, "cmdline")
+        argv = tuple(os.fsdecode(word) for word in line.removesuffix(b"\0").split(b"\0")) if line else seen.argv
+        try:
+            exe = os.readlink(f"/proc/{seen.pid}/exe").removesuffix(" (deleted)")
+        except OSError:
+            exe = seen.exe
+        if seen.environ is None or (exe, argv) != (seen.exe, seen.argv):
+            environ = _bytes(seen.pid, "environ")
+            if environ or (environ is not None and line):
+                pairs = (os.fsdecode(pair).partition("=") for pair in environ.split(b"\0") if pair)
+                seen.environ = {name: value for name, _, value in pairs}
+        seen.argv = argv
+        seen.exe = exe
+        seen.age = _uptime() - seen.start / self._ticks
+
+
+def _stat(pid: int) -> tuple[int, int, bool] | None:
+    """Parent, start time, and whether it is a zombie."""
+    data = _bytes(pid, "stat")
+    if not data:
+        return None
+    try:
+        words = data.rpartition(b")")[2].split()
+        return int(words[1]), int(words[19]), words[0] in (b"Z", b"X")
+    except (IndexError, ValueError):
+        return None
+
+
+def _bytes(pid: int, name: str) -> bytes | None:
+    try:
+        with open(f"/proc/{pid}/{name}", "rb") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _uptime() -> float:
+    try:
+        with open("/proc/uptime", "rb") as file:
+            return float(file.read().split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+def unreached(
+    pythons: Iterable[Seen],
+    entries: Iterable[Entry],
+    *,
+    selection: str,
+    journal: str,
+    own: frozenset[int] = frozenset(),
+) -> tuple[Unreached, ...]:
+    """The Pythons among ``pythons`` that no entry of the journal tells of, each with the likely reason.
+
+    Left out: prtoggle's own helpers, copies (forks) of a process that is told of anyway, and a Python too young to
+    have said anything, where nothing speaks against it.
+    """
+    by_id = {(entry.pid, entry.start): entry for entry in entries}
+    by_start = {(entry.start, argv) for entry in by_id.values() for argv in entry.argvs}
+    found: list[Unreached] = []
+    for seen in pythons:
+        if seen.pid in own or _is_helper(seen) or _is_copy(seen):
+            continue
+        entry = by_id.get((seen.pid, seen.start))
+        told = entry is not None or (seen.start, seen.argv) in by_start
+        if told and not (entry and "S" in flags(seen.argv) and seen.argv not in entry.argvs):
+            continue
+        reason = _reason(seen, selection, journal)
+        if reason or seen.age >= _YOUNG:
+            found.append(Unreached(seen.pid, seen.argv, reason or _unknown(seen)))
+    return tuple(found)
+
+
+def _is_helper(seen: Seen) -> bool:
+    """The process in which prtoggle resolves a selection: no code of the target runs there."""
+    return any("prtoggle.runtime.resolver" in word for word in seen.argv[1:4])
+
+
+def _is_copy(seen: Seen) -> bool:
+    """A fork, or a process between fork and exec: what holds for its parent holds for it."""
+    parent = seen.parent
+    return (
+        parent is not None
+        and (seen.exe, seen.argv) == (parent.exe, parent.argv)
+        and (seen.environ or {}).get(REVERT) == (parent.environ or {}).get(REVERT)
+    )
+
+
+def _reason(seen: Seen, selection: str, journal: str) -> str:
+    """What certainly kept prtoggle out, or an empty string."""
+    if "S" in flags(seen.argv):
+        return "started with -S, so that Python reads no .pth file"
+    if seen.environ is not None:
+        value = seen.environ.get(REVERT)
+        if value is None:
+            return f"its environment lacks {REVERT}: it was cleared or replaced on the way"
+        if value != selection:
+            return f"its environment says {REVERT}={value}: it was changed on the way"
+        if seen.environ.get(JOURNAL) != journal:
+            return "it belongs to another `prtoggle run`, started by the command"
+        if not has_pth(seen.exe, seen.argv, seen.environ):
+            return f"prtoggle is not installed for its Python, {seen.argv[0] if seen.argv else seen.exe}"
+    return ""
+
+
+def _unknown(seen: Seen) -> str:
+    return f"no reason seen; is prtoggle installed for {seen.exe or 'its Python'}? (prtoggle doctor)"
+
+
+def flags(argv: tuple[str, ...]) -> str:
+    """The one-letter options that Python itself was given: ``IS`` for ``python -I -S x.py -v``."""
+    found = ""
+    words = iter(argv[1:])
+    for word in words:
+        if not word.startswith("-") or word in ("-", "--"):
+            break
+        if word.startswith("--"):
+            if word == "--check-hash-based-pycs":
+                next(words, None)
+            continue
+        for index, letter in enumerate(word[1:], 1):
+            found += letter
+            if letter in _OPTIONS_WITH_VALUE:
+                if letter in "cm":
+                    return found
+                if index == len(word) - 1:
+                    next(words, None)
+                break
+    return found
+
+
+def has_pth(exe: str, argv: tuple[str, ...], environ: Mapping[str, str]) -> bool:
+    """Whether a Python started so would find a ``prtoggle.pth``, as far as its folders tell."""
+    named = argv[0] if argv else ""
+    if named and os.sep not in named:
+        folders = environ.get("PATH", os.defpath).split(os.pathsep)
+        named = next((path for path in (os.path.join(folder, named) for folder in folders) if os.path.exists(path)), "")
+    bases = {os.path.dirname(os.path.dirname(path)) for path in (named, exe) if os.path.isabs(path)}
+    if not bases:
+        return True  # nothing is known of it, so nothing is said
+    if environ.get("HOME"):
+        bases.add(os.path.join(environ["HOME"], ".local"))
+    if environ.get("PYTHONUSERBASE"):
+        bases.add(environ["PYTHONUSERBASE"])
+    places = (
+        "lib/python*/site-packages",
+        "lib64/python*/site-packages",
+        "lib/python*/dist-packages",
+        "local/lib/python*/dist-packages",
+    )
+    return any(glob.glob(os.path.join(glob.escape(base), place, "prtoggle.pth")) for base in bases for place in places)
