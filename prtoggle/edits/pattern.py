@@ -205,12 +205,11 @@ def _stands_bare(source: SourceText, match: Match, text: str, swaps: dict[int, A
             break
         if isinstance(each, ast.expr) and not isinstance(each, (ast.Starred, ast.Slice)):
             outer = each
-    if outer is node:
-        return not isinstance(swaps[id(node)], (ast.NamedExpr, ast.Yield, ast.YieldFrom)) and "\n" not in text
     first, last = source.span(outer)
     start, end = source.span(node)
+    around = "{}" if outer is node else "({}\n)"
     try:
-        tree = ast.parse(f"({source.text[first:start]}{text}{source.text[end:last]}\n)").body
+        tree = ast.parse(around.format(source.text[first:start] + text + source.text[end:last])).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return len(tree) == 1 and isinstance(tree[0], ast.Expr) and same(outer, tree[0].value, swaps)

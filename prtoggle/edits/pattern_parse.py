@@ -283,5 +283,5 @@ def _translated(error: Exception, text: str, code: str, holes: list[Hole]) -> Pa
         what = what.replace(hole.mark, str(hole))
     hint = ""
     if isinstance(error, IndentationError) and text[:1] in " \t":
-        hint = "the pattern's first line is not indented"
+        at, hint = len(text) - len(text.lstrip()), "the pattern's first line must not be indented"
     return PatternSyntaxError(f"not Python: {what}", *place(text, at), hint=hint)
