@@ -65,32 +65,37 @@ class Package:
         return None
 
     def module_exists(self, module: str) -> bool:
-        """Whether ``module`` is a module or a (namespace) package here."""
+        """Whether ``module`` is a module or a (namespace) package here, with source or without."""
         if self.module_file(module) is not None:
             return True
         head, _, rest = module.partition(".")
         if head != self.name:
             return False
-        return any((location / rest.replace(".", os.sep)).is_dir() for location in self.locations)
+        folders = (location / rest.replace(".", os.sep) for location in self.locations)
+        return any(folder.is_dir() for folder in folders) or self._sourceless(module) is not None
 
     def why_no_source(self, module: str) -> str:
         """Why ``module`` has no source file here, in words."""
-        head, _, rest = module.partition(".")
-        relative = rest.replace(".", os.sep)
-        for location in self.locations if head == self.name else ():
-            folder, stem = (location / relative).parent, (location / relative).name
-            try:
-                names = sorted(os.listdir(folder))
-            except OSError:
-                continue
-            for name in names:
-                if name.startswith(stem + ".") and name.endswith((".so", ".pyd")):
-                    return f"it is an extension module ({folder / name}); there is no Python source to revert"
-                if name == stem + ".pyc":
-                    return f"only compiled code is there ({folder / name}); there is no Python source to revert"
+        found = self._sourceless(module)
+        if found is not None:
+            what = "only compiled code is there" if found.suffix == ".pyc" else "it is an extension module"
+            return f"{what} ({found}); there is no Python source to revert"
         if not self.locations and not self.file:
             return "the package has no folder that can be read (a zip import?)"
         return f"{self.where} has no module of this name"
+    def _sourceless(self, module: str) -> Path | None:
+        """The file of ``module`` where it is an extension module or bytecode alone."""
+        head, _, rest = module.partition(".")
+        for location in self.locations if head == self.name and rest else ():
+            path = location / rest.replace(".", os.sep)
+            try:
+                names = sorted(os.listdir(path.parent))
+            except OSError:
+                continue
+            for name in names:
+                if name == path.name + ".pyc" or (name.startswith(path.name + ".") and name.endswith((".so", ".pyd"))):
+                    return path.parent / name
+        return None
 
 
 def normalise(name: str) -> str:

@@ -9,17 +9,18 @@ and which neither reads nor writes ordinary ``.pyc`` files. Every other kind is 
 from __future__ import annotations
 
 import sys
-from importlib.machinery import SourceFileLoader
 
-from prtoggle.runtime import cache, journal, view
+from prtoggle.runtime import cache, view
 from prtoggle.runtime.refused import RevertRefusedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from importlib.machinery import ModuleSpec
+    from importlib.machinery import ModuleSpec, SourceFileLoader
     from types import CodeType, ModuleType
 
     from prtoggle.runtime.resolve import Planned
+else:
+    SourceFileLoader = sys.modules["_frozen_importlib_external"].SourceFileLoader  # without importing importlib
 
 _classes: dict[tuple[str, type], type] = {}
 _PLAIN = ("get_code", "source_to_code", "exec_module", "get_data", "path_stats", "_cache_bytecode")
@@ -28,10 +29,7 @@ _PLAIN = ("get_code", "source_to_code", "exec_module", "get_data", "path_stats",
 def revert(spec: ModuleSpec, planned: Planned) -> ModuleSpec:
     """Make ``spec`` load the reverted text. Raises RevertRefusedError where its loader cannot."""
     loader = spec.loader
-    if type(loader).__name__ == "_LazyLoader" or (type(loader).__module__, type(loader).__name__) == (
-        "importlib.util",
-        "LazyLoader",
-    ):
+    if f"{type(loader).__module__}.{type(loader).__name__}" == "importlib.util.LazyLoader":
         inner = loader.loader  # type: ignore[union-attr]
         loader.loader = _reverting(inner, planned)  # type: ignore[union-attr]
         return spec
@@ -203,6 +201,3 @@ def flags() -> bytes:
             "no_debug_ranges" in sys._xoptions,
         )
     ).encode()
-
-
-__all__ = ["after_load", "flags", "journal", "refuse", "revert"]

@@ -11,11 +11,15 @@ Example::
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
+
+_CODE = re.compile(r"((?:match|replacement|prepend|append|find|put|unfixed|preamble): )([^|'\n].*)")
+"""Code that a test wrote plainly: quoted, since a reverse patch takes it only so."""
 
 CLEARED = ("PRTOGGLE_", "SGLANG_DEBUG_REVERT_PR", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
 
@@ -55,6 +59,7 @@ class Project:
         package = (target or patches.partition("target:")[2].strip().split()[0]).partition(".")[0].partition(":")[0]
         if not patches:
             patches = f"- target: {target}\n  edits:\n" + textwrap.indent(textwrap.dedent(edits).strip(), "    ")
+        patches = _CODE.sub(lambda found: f"{found[1]}'{found[2].replace(chr(39), chr(39) * 2)}'", patches)
         text = f"prtoggle: 1\nfix: {number}\ntitle: a fix of this test\n"
         text += textwrap.dedent(extra).strip() + "\n" if extra else ""
         text += (

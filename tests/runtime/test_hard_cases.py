@@ -622,9 +622,9 @@ case(
     """
     def f(x):  # note
         import math
-        return x
+        return math, x
     """,
-    "- target: app.core.f\n  preamble: import math\n  edits: []\n",
+    "- target: app.core.f\n  preamble: 'import math'\n  edits:\n    - match: return x\n      replacement: return math, x\n",
     "import app.core as m; print(m.f.__code__.co_varnames)",
 )
 case(
