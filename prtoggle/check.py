@@ -1,7 +1,8 @@
 """What each reverse patch meets in each release: one cell a part, fix and release, and what that makes of the whole.
 
-Nothing is refused because something is not in a release; that is reported. The release just below the range that ``contains``
-names is looked at too, so that the range stays honest: there no variant of the fix may match, whatever versions it is for.
+Nothing is refused because something is not in a release; that is reported. The release just below the range that
+``contains`` names is looked at too, so that the range stays honest: there no variant of the fix may match, whatever
+versions it is for.
 
 Example::
 
@@ -118,7 +119,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """3 where a file does not load, else 1 where anything is wrong, else 4 where a release could not be had, else 0."""
+        """3 where a file does not load, 1 where a patch is wrong, 4 where a release could not be had, else 0."""
         if self.problems:
             return MalformedError.exit_code
         return 1 if self.unhealthy else 4 if self.unavailable else 0
@@ -142,9 +143,9 @@ def check(subjects: Sequence[Subject], selection: Selection = ALL) -> Report:
             known.add(text)
             cells.extend(_cells(request, subject, sources))
     memo.save()
-    for text, problems in unknown.items():
+    for text, errors in unknown.items():
         if text not in known:
-            raise problems[0]
+            raise errors[0]
     gone = tuple(subject for subject in subjects if subject.package is None)
     problems: dict[str, PrtoggleError] = {}
     if selection.everything:
@@ -195,7 +196,9 @@ def below_contains(fix: Fix, sources: Sources) -> dict[str, Decision]:
         if variant.package != sources.package.name:
             continue
         for part, decision in decide(fix, variant, sources).items():
-            if decision.verdict in (Verdict.CONTAINS_WRONG, Verdict.HALF) or (decision.verdict is Verdict.NOT_SEEN and table[part].verdict is Verdict.BY_VERSION):
+            if decision.verdict in (Verdict.CONTAINS_WRONG, Verdict.HALF) or (
+                decision.verdict is Verdict.NOT_SEEN and table[part].verdict is Verdict.BY_VERSION
+            ):
                 table[part] = decision
     return table
 

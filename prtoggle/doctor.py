@@ -152,7 +152,7 @@ def _pth(folders: Sequence[Path]) -> Iterator[Finding]:
 
 
 def _pth_differs(file: Path) -> str:
-    """Why ``file`` is not what was shipped, or an empty string: what RECORD says of it, or the one beside this package."""
+    """Why ``file`` is not what was shipped, or an empty string: as RECORD says, or as the one beside this package."""
     data = file.read_bytes()
     for record in sorted(file.parent.glob("prtoggle-*.dist-info/RECORD")):
         for line in record.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -248,7 +248,7 @@ def _cache() -> Iterator[Finding]:
         yield Finding(
             "cache",
             "warning",
-            f"{base} cannot be used: it must be a folder that only you can write to; everything works without, but slower",
+            f"{base} cannot be used: it must be a folder that only you can write to; all works without, but slower",
             "chmod go-w it, or set PRTOGGLE_CACHE to a folder of your own",
         )
         return

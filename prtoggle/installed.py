@@ -18,7 +18,7 @@ from prtoggle.packages import Package, from_locations, locate
 
 
 def search_path() -> list[str]:
-    """What ``python -m target`` would search when started here: the current folder, then ``sys.path`` without our own script's."""
+    """What ``python -m target`` would search when started here: this folder, then ``sys.path`` without our script's."""
     path = list(sys.path)
     if path and path[0] and not getattr(sys.flags, "safe_path", False):
         # `python -m` puts the current folder first, a console script its own folder.

@@ -1,4 +1,4 @@
-"""The fixes as they are seen for one package or another: what is on disk is read once, a package's own registry with each package.
+"""The fixes as they are seen for one package or another: what is on disk is read once, registries with their packages.
 
 Example::
 

@@ -1,7 +1,8 @@
 """Sources of many releases in which the same text is searched for the same edit once, also from one run to the next.
 
-What an edit meets depends on the text of its module, on its target's name in it and on itself alone; with the state of prtoggle's
-own code that is the key. Kept in the private store (:mod:`prtoggle.runtime.cache`), without which all works as well.
+What an edit meets depends on the text of its module, on its target's name in it and on itself alone; with the state of
+prtoggle's own code that is the key. Kept in the private store (:mod:`prtoggle.runtime.cache`), without which all works
+as well.
 
 Example::
 

@@ -17,9 +17,9 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from prtoggle import plan as planning
-from prtoggle.against import PathTarget, package_root, parse_against
+from prtoggle.against import PathTarget, parse_against
 from prtoggle.check import Subject
-from prtoggle.errors import InconclusiveError, RefusedError, UsageError, did_you_mean
+from prtoggle.errors import InconclusiveError, RefusedError, SelectionError, UsageError, did_you_mean
 from prtoggle.library import Library
 from prtoggle.packages import Package, locate, normalise
 from prtoggle.plan import Plan
@@ -79,11 +79,19 @@ def _names(library: Library, selection: Selection | None) -> tuple[str, ...]:
         return library.package_names
     for choice in selection.choices:
         if choice.kind == "diff":
+            _readable(choice.path)
             names.update(dict.fromkeys(sorted(roots(str(choice), os.getcwd()))))
         else:
             fixes = library.here.candidates(choice.number, choice.project)
             names.update(dict.fromkeys(name for fix in fixes for name in (*fix.packages, *fix.contains)))
     return tuple(names)
+
+
+def _readable(diff: str) -> None:
+    try:
+        Path(diff).read_bytes()
+    except OSError as error:
+        raise SelectionError(f"the diff {diff} cannot be read: {error.strerror or error}") from None
 
 
 def import_name(distribution: str, library: Library) -> str:
@@ -191,16 +199,16 @@ def _packages(
         raise RefusedError(f"{selection} is for no package")
     if isinstance(target, PathTarget):
         found = [_package_in(target, name, index) for name in names]
-        where = str(target.path)
+        where = f"in {target.path}"
     else:
         found = [library.find(name) for name in names]
-        where = "here"
+        where = "installed here"
     there = [package for package in found if package is not None]
     if not there:
         if not only:
             library.here.resolve(selection)
         raise RefusedError(
-            f"none of the packages that {selection} is for is {'in ' + where if target else 'installed ' + where}: {', '.join(names)}",
+            f"none of the packages that {selection} is for is {where}: {', '.join(names)}",
             nearest=did_you_mean(only, library.package_names) if only else "",
             hint="--against takes a release, a wheel or a folder",
         )
@@ -228,6 +236,3 @@ def _package_in(target: PathTarget, name: str, index: Index) -> Package | None:
     except UsageError:
         return None
     return locate(name, [str(release.root)])
-
-
-__all__ = ["Path", "installed", "named", "package_root", "plans", "wanted_by"]

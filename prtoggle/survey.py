@@ -37,7 +37,7 @@ class PartHere:
 
 @dataclass(frozen=True)
 class PackageHere:
-    """What a fix would do in one installed package. ``shadowed_by`` names the source whose fix of this number is taken instead."""
+    """What a fix would do in one installed package. ``shadowed_by`` is the source whose fix is taken instead."""
 
     package: str
     parts: tuple[PartHere, ...]
@@ -111,7 +111,7 @@ def _fix(packages: Any, parts: Any, **rest: Any) -> FixHere:
 def survey(
     catalog: Catalog, packages: Mapping[str, Package | None], sources: Mapping[str, Sources] | None = None
 ) -> Survey:
-    """What every fix of ``catalog`` would do in ``packages`` (name -> the copy here, or None), read through ``sources``."""
+    """What every fix of ``catalog`` would do in ``packages`` (name -> the copy here, or None), read by ``sources``."""
     if sources is None:
         from prtoggle.sources import Sources
 

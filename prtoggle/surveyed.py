@@ -1,7 +1,8 @@
 """The survey of this place, remembered: a second ``prtoggle list`` reads no YAML and parses no module.
 
-A remembered survey counts where nothing that it was made from changed: every reverse patch that can be seen, where each package
-lies, the metadata beside it, and every source file that was looked at. All of that is compared by content or by place.
+A remembered survey counts where nothing that it was made from changed: every reverse patch that can be seen, where each
+package lies, the metadata beside it, and every source file that was looked at. All of that is compared by content or by
+place.
 
 Example::
 

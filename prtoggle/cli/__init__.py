@@ -1,7 +1,7 @@
 """The command ``prtoggle``: one file a command, each of which parses, calls and renders.
 
-A command is loaded when it is called, by name: ``prtoggle NAME`` imports ``prtoggle.cli.NAME`` and takes its ``command``. A
-command may return its exit code; what it raises is turned into one by :mod:`prtoggle.cli.errors`.
+A command is loaded when it is called, by name: ``prtoggle NAME`` imports ``prtoggle.cli.NAME`` and takes its
+``command``. A command may return its exit code; what it raises is turned into one by :mod:`prtoggle.cli.errors`.
 
 Example::
 
@@ -62,7 +62,7 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
-    def main(self, args: Sequence[str] | None = None, **extra: Any) -> Any:
+    def main(self, args: Sequence[str] | None = None, **extra: Any) -> Any:  # type: ignore[override]
         """Run, and exit with the code of DESIGN section 9."""
         if not extra.pop("standalone_mode", True):
             return super().main(args, standalone_mode=False, **extra)

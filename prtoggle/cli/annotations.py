@@ -1,8 +1,8 @@
-"""Findings as GitHub workflow commands, one a part (GitHub shows only the first few), which the runner turns into annotations.
+"""Findings as GitHub workflow commands, which the runner turns into annotations: one a part, since GitHub shows few.
 
 Example::
 
-    for line in annotations(report): print(line, file=sys.stderr)
+    for line in workflow_commands(report): print(line, file=sys.stderr)
     # ::error file=fixes/pr1_x/revert.yaml,line=12,title=1/slice%3A rot::sglang 0.5.23: ...
 """
 
@@ -20,8 +20,8 @@ def wanted(environ: Mapping[str, str]) -> bool:
     return environ.get("GITHUB_ACTIONS") == "true"
 
 
-def annotations(report: Report, root: str = "") -> Iterator[str]:
-    """One line a part and verdict that is not healthy, with every release; places relative to ``root`` where inside it."""
+def workflow_commands(report: Report, root: str = "") -> Iterator[str]:
+    """One line a part and verdict that is not healthy; places are relative to ``root`` where inside it."""
     root = root or os.environ.get("GITHUB_WORKSPACE") or os.getcwd()
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in report.unhealthy:

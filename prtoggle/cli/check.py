@@ -66,7 +66,7 @@ def command(
     Also looks at the release just below the range that a fix's `contains` names, which must not have the fix.
     """
     from prtoggle.check import check
-    from prtoggle.cli.annotations import annotations, wanted
+    from prtoggle.cli.annotations import wanted, workflow_commands
     from prtoggle.library import Library
     from prtoggle.releases import Index
     from prtoggle.subjects import installed, named
@@ -80,7 +80,7 @@ def command(
         report = check(subjects, selection)
     _render(report, as_json)
     if github or wanted(os.environ):
-        for line in annotations(report):
+        for line in workflow_commands(report):
             render.words(line)
     for problem in report.problems:
         render.words(f"prtoggle: {problem}")
@@ -91,9 +91,8 @@ def _render(report: Report, as_json: bool) -> None:
     if as_json:
         render.json({"cells": [cell.data() for cell in report.cells], "exit_code": report.exit_code})
         return
-    if not report.cells:
+    if not report.cells and not report.unavailable:
         render.out("nothing to check: no fix is for a package that is here")
-        return
     for package in dict.fromkeys(cell.package for cell in report.cells):
         _matrix(package, [cell for cell in report.cells if cell.package == package])
     _legend(report.cells)
@@ -152,9 +151,8 @@ def _explain(cells: list[Cell]) -> None:
     first = cells[-1]  # the newest release: the place that a repair starts from
     releases = ", ".join(cell.version or cell.release for cell in cells)
     below = " (just below contains)" if first.below else ""
-    render.out(
-        f"{render.colour(first.name, bold=True)}: {render.colour(first.verdict, first.verdict)} in {first.package} {releases}{below}"
-    )
+    verdict = render.colour(first.verdict, first.verdict)
+    render.out(f"{render.colour(first.name, bold=True)}: {verdict} in {first.package} {releases}{below}")
     place = f"{first.where}:{first.line}: " if first.where and first.line else ""
     render.out(f"  {place}{first.reason}")
     if first.nearest:

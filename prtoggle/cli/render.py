@@ -58,9 +58,9 @@ def out(text: str = "") -> None:
 
 def out_bytes(data: bytes) -> None:
     """Data as it is."""
-    stream = click.get_binary_stream("stdout")
-    stream.write(data)
-    stream.flush()
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
 
 
 def words(text: str) -> None:
