@@ -30,7 +30,7 @@ _VERSIONS: Schema = {
     "pattern": r"\S",
     "description": "A version specifier such as >=0.5.13, in quotes.",
 }
-_LARGEST = 10 ** (len("9" * 12)) - 1
+_LARGEST = 10**12 - 1
 
 
 def schema() -> Schema:
@@ -83,13 +83,13 @@ def _fix() -> Schema:
         "default": {"$ref": "#/$defs/parts", "description": "What the bare number means; without it, all parts."},
         "variants": _list({"$ref": "#/$defs/variant"}, description="Reverse patches, each for one package."),
     }
-    assert tuple(properties) == FIELDS and NUMBER.fullmatch(str(_LARGEST))
+    assert tuple(properties) == FIELDS and NUMBER.fullmatch(str(_LARGEST))  # the loader takes no larger one
     return _object(properties, required=list(REQUIRED))
 
 
 def _variant() -> Schema:
     properties: Schema = {
-        "package": {"type": "string", "pattern": _whole(PACKAGE.pattern), "description": "The name it is imported by."},
+        "package": {**_name(PACKAGE.pattern), "description": "The name it is imported by."},
         "versions": {**_VERSIONS, "description": "Where this text works; says nothing about where the fix is."},
         "lacks": {"$ref": "#/$defs/parts", "description": "Parts that these releases do not have."},
         "baked_in": _list(_TEXT, description="Where old code survives a live toggle, such as cuda-graph."),
@@ -130,7 +130,7 @@ def _edit() -> Schema:
 
 def _foreign() -> Schema:
     """A document of SGLang's own kind, in which an empty text is one that is not set."""
-    any_text: Schema = {"type": ["string", "number", "boolean", "null"]}
+    any_text: Schema = {"type": ["string", "number", "boolean"]}
     alone = [
         {"required": [one, other], "properties": {one: _SAYS, other: _SAYS}} for one, other in _pairs(tuple(ACTIONS))
     ]
@@ -142,15 +142,19 @@ def _foreign() -> Schema:
     return _object({"patches": _list(patch)}, required=["patches"])
 
 
-_SAYS: Schema = {"anyOf": [{"type": "string", "pattern": r"\S"}, {"type": ["number", "boolean", "null"]}]}
+_SAYS: Schema = {"anyOf": [{"type": "string", "pattern": r"\S"}, {"type": ["number", "boolean"]}]}
 
 
 def _target() -> Schema:
     return {
-        "type": "string",
-        "pattern": _whole(TARGET.pattern),
+        **_name(TARGET.pattern),
         "description": "package.module, or a definition in it: package.module.Class.method or module:Class.method.",
     }
+
+
+def _name(pattern: str) -> Schema:
+    """A dotted name. ``true`` is one too, which YAML takes for a boolean and the loader does not."""
+    return {"type": ["string", "boolean"], "pattern": _whole(pattern)}
 
 
 def _pairs(names: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -658,6 +658,8 @@ def test_places_count_from_the_line_where_the_text_starts() -> None:
         ("sglang.srt.other", "vllm.other", "15:13: 'target' is 'vllm.other', expected one in the variant's package *"),
         ("      - {match: x, append: y}", "      []", "17:7: 'edits' is an empty list, expected edits"),
         ("match: a = 1", "match: [a]", "6:16: 'match' is a list, expected text"),
+        ("match: a = 1", "match: ~", "6:16: 'match' is empty, expected text"),
+        ("replacement: ' '", "replacement:", "12:21: 'replacement' is empty, expected text"),
     ],
 )
 def test_what_sglang_would_refuse_or_pass_over_is_refused(old: str, new: str, expected: str) -> None:

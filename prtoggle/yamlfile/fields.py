@@ -22,7 +22,7 @@ from prtoggle.yamlfile import nodes
 from prtoggle.yamlfile.nodes import Node, Scalar, Tree
 
 PART = re.compile(r"[a-z][a-z0-9-]*")
-_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _IN_A_BLOCK = "code stands in a | block or in single quotes"
 
 
@@ -69,7 +69,7 @@ class Reader:
         if not isinstance(node, Scalar):
             self.bad(node, f"{what} is {_kind(node)}, expected {expected}")
             return None
-        if not node.text.strip() or (node.style == "" and node.text in _NULLS):
+        if not node.text.strip() or (node.style == "" and node.text in NULLS):
             self.bad(node, f"{what} is empty, expected {expected}")
             return None
         return node.text.strip() if node.style in ("|", ">") else node.text
@@ -88,7 +88,7 @@ class Reader:
         if not isinstance(node, Scalar):
             self.bad(node, f"{what} is {_kind(node)}, expected code", hint=_IN_A_BLOCK)
             return None
-        if node.style == "" and node.text in _NULLS:
+        if node.style == "" and node.text in NULLS:
             self.bad(node, f"{what} is empty, expected code", hint="write '' where nothing is meant")
         elif node.style == ">":
             self.bad(node, f"{what} is a folded '>' block, which joins lines, expected a '|' block", hint=_IN_A_BLOCK)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from prtoggle.edits.kinds import LinesEdit, PreambleEdit
 from prtoggle.spec import ONLY_PART, Edit, Patch, Variant
 from prtoggle.yamlfile.edits import ACTIONS
-from prtoggle.yamlfile.fields import Reader
+from prtoggle.yamlfile.fields import NULLS, Reader
 from prtoggle.yamlfile.nodes import Mapping, Node, Scalar
 from prtoggle.yamlfile.variants import read_target
 
@@ -56,7 +56,7 @@ def _patch(reader: Reader, node: Node, package: str) -> Patch | None:
     target = read_target(reader, fields["target"], package) if "target" in fields else ""
     edits: list[Edit] = []
     preamble = _text(reader, fields, "preamble")
-    if preamble.strip():
+    if preamble and preamble.strip():
         edits.append(Edit((ONLY_PART,), PreambleEdit(preamble), reader.place(fields["preamble"])))
     if "edits" in fields:
         for item in reader.items(fields["edits"], "'edits'", expected="edits"):
@@ -73,24 +73,26 @@ def _edit(reader: Reader, node: Node) -> Edit | None:
         return None
     match = _text(reader, fields, "match")
     texts = {name: _text(reader, fields, name) for name in ACTIONS}
-    said = [name for name, text in texts.items() if text.strip()]
+    said = {name: text for name, text in texts.items() if text and text.strip()}
+    if match is None or None in texts.values():
+        return None
     if not match.strip():
         reader.bad(fields["match"], "match is empty, expected the lines to find")
         return None
     if len(said) > 1:
-        reader.bad(
-            fields[said[1]], f"{' and '.join(said)} stand in one edit, expected only one of {', '.join(ACTIONS)}"
-        )
+        what = f"{' and '.join(said)} stand in one edit, expected only one of {', '.join(ACTIONS)}"
+        reader.bad(fields[list(said)[1]], what)
         return None
-    name = said[0] if said else "replacement"
-    return Edit((ONLY_PART,), LinesEdit(match, ACTIONS[name], texts[name] if said else ""), reader.place(node))
+    name, text = next(iter(said.items()), ("replacement", ""))
+    return Edit((ONLY_PART,), LinesEdit(match, ACTIONS[name], text), reader.place(node))
 
 
-def _text(reader: Reader, fields: dict[str, Node], name: str) -> str:
+def _text(reader: Reader, fields: dict[str, Node], name: str) -> str | None:
+    """The text of a field, empty where it is not set; None where it is no text."""
     node = fields.get(name)
     if node is None:
         return ""
-    if isinstance(node, Scalar):
+    if isinstance(node, Scalar) and (node.style or node.text not in NULLS):
         return node.text
-    reader.text(node, f"'{name}'")
-    return ""
+    reader.text(node, f"'{name}'")  # says what is wrong with it
+    return None

@@ -212,7 +212,7 @@ class _Builder:
         self.problems.append(RefusedError(what, place=place, hint=hint))
 
     def _node(self, event: Any, events: Iterator[Any], depth: int) -> Node:
-        line, column = event.start_mark.line + 1, event.start_mark.column + 1
+        line, column, last_line = event.start_mark.line + 1, event.start_mark.column + 1, event.end_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
             self._bad(event, f"an alias '*{event.anchor}', expected the thing itself", _NO_ANCHORS)
             return Scalar("", "'", line, column, line)
@@ -222,7 +222,7 @@ class _Builder:
             tag = event.tag.replace("tag:yaml.org,2002:", "!!")
             self._bad(event, f"a tag '{tag}', expected none", "every scalar is text here; the field says what it means")
         if isinstance(event, yaml.ScalarEvent):
-            return Scalar(event.value, event.style or "", line, column, event.end_mark.line + 1)
+            return Scalar(event.value, event.style or "", line, column, last_line)
         if depth > _DEEPEST:
             place = Place(self.name, line - 1 + self.first_line, column)
             raise MalformedError((RefusedError(f"nested more than {_DEEPEST} deep", place=place),))
