@@ -37,9 +37,21 @@ _YOUNG = 1.0
 """Seconds in which a Python may still be on its way to its first journal line."""
 
 
+Image = tuple[int, int, int]
+"""Where the arguments and the environment of a program stand in its memory."""
+_HIDDEN: Image = (0, 0, 0)
+
+
 @dataclass
 class Seen:
-    """One process as it was last seen. ``environ`` is None where it may not be read."""
+    """One process as it was last seen.
+
+    Attributes:
+        argv, environ: those with which its program was started, whatever the program made of them since (setproctitle).
+            ``environ`` is None where it may not be read.
+        images: what told its program's memory image from others: a fork has its parent's, ``exec`` makes a new one.
+        age: seconds that it had lived for.
+    """
 
     pid: int
     start: int
@@ -48,7 +60,7 @@ class Seen:
     argv: tuple[str, ...] = ()
     environ: Mapping[str, str] | None = None
     age: float = 0.0
-    alive: bool = True
+    images: tuple[Image, ...] = ()
     parent: Seen | None = field(default=None, repr=False)
 
     @property
@@ -112,7 +124,7 @@ class Watch:
         found = []
         for seen in self.ours.values():
             stat = _stat(seen.pid)
-            if stat is not None and stat[1] == seen.start and not stat[2]:
+            if stat is not None and stat.start == seen.start and not stat.zombie:
                 found.append(seen.pid)
         return tuple(sorted(found))
 
@@ -134,50 +146,60 @@ class Watch:
 
     def _bury(self, pid: int) -> None:
         seen = self.ours.pop(pid)
-        seen.alive = False
         self.gone.append(seen)
 
     def _first_sight(self, pid: int) -> Seen | None:
         stat = _stat(pid)
         if stat is None:
             return None
-        seen = Seen(pid, stat[1], stat[0])
-        self._read(seen)
+        seen = Seen(pid, stat.start, stat.ppid)
+        self._read(seen, stat.image)
         return seen
 
     def _refresh(self, seen: Seen) -> None:
         stat = _stat(seen.pid)
-        if stat is None or stat[1] != seen.start:
+        if stat is None or stat.start != seen.start:
             self._bury(seen.pid)  # and where the number is in use again, its new owner is met at the next look
             return
-        self._read(seen)
+        self._read(seen, stat.image)
 
-    def _read(self, seen: Seen) -> None:
-        """Take up what changes at ``exec``; what cannot be read (a zombie, another user's) stays as it was."""
-        line = _bytes(seen.pid, "cmdline")
-        argv = tuple(os.fsdecode(word) for word in line.removesuffix(b"\0").split(b"\0")) if line else seen.argv
-        try:
-            exe = os.readlink(f"/proc/{seen.pid}/exe").removesuffix(" (deleted)")
-        except OSError:
-            exe = seen.exe
-        if seen.environ is None or (exe, argv) != (seen.exe, seen.argv):
-            environ = _bytes(seen.pid, "environ")
-            if environ or (environ is not None and line):
-                pairs = (os.fsdecode(pair).partition("=") for pair in environ.split(b"\0") if pair)
-                seen.environ = {name: value for name, _, value in pairs}
-        seen.argv = argv
-        seen.exe = exe
+    def _read(self, seen: Seen, image: Image) -> None:
+        """Take up what changed at ``exec``; what cannot be read (a zombie, another user's) stays as it was."""
         seen.age = _uptime() - seen.start / self._ticks
+        if seen.images and image in (seen.images[-1], _HIDDEN):
+            return
+        line = _bytes(seen.pid, "cmdline")
+        if not line or (image != _HIDDEN and not all(image)):
+            return  # in the middle of exec, or a zombie
+        seen.argv = tuple(os.fsdecode(word) for word in line.removesuffix(b"\0").split(b"\0"))
+        try:
+            seen.exe = os.readlink(f"/proc/{seen.pid}/exe").removesuffix(" (deleted)")
+        except OSError:
+            pass
+        environ = _bytes(seen.pid, "environ")
+        if environ is not None:
+            pairs = (os.fsdecode(pair).partition("=") for pair in environ.split(b"\0") if pair)
+            seen.environ = {name: value for name, _, value in pairs}
+        if image != _HIDDEN:
+            seen.images = (*seen.images, image)
 
 
-def _stat(pid: int) -> tuple[int, int, bool] | None:
-    """Parent, start time, and whether it is a zombie."""
+@dataclass(frozen=True)
+class _Stat:
+    ppid: int
+    start: int
+    zombie: bool
+    image: Image
+
+
+def _stat(pid: int) -> _Stat | None:
     data = _bytes(pid, "stat")
     if not data:
         return None
+    words = data.rpartition(b")")[2].split()
     try:
-        words = data.rpartition(b")")[2].split()
-        return int(words[1]), int(words[19]), words[0] in (b"Z", b"X")
+        image = (int(words[45]), int(words[47]), int(words[48])) if len(words) > 48 else _HIDDEN
+        return _Stat(int(words[1]), int(words[19]), words[0] in (b"Z", b"X"), image)
     except (IndexError, ValueError):
         return None
 
@@ -204,25 +226,23 @@ def unreached(
     *,
     selection: str,
     journal: str,
-    own: frozenset[int] = frozenset(),
 ) -> tuple[Unreached, ...]:
     """The Pythons among ``pythons`` that no entry of the journal tells of, each with the likely reason.
 
-    Left out: prtoggle's own helpers, copies (forks) of a process that is told of anyway, and a Python too young to
+    Left out: prtoggle's own helpers; copies (forks) of a process that is told of anyway; and a Python too young to
     have said anything, where nothing speaks against it.
     """
     by_id = {(entry.pid, entry.start): entry for entry in entries}
-    by_start = {(entry.start, argv) for entry in by_id.values() for argv in entry.argvs}
+    # In a container of its own a process has another pid for itself than from here.
+    booted = {(entry.start, argv) for entry in by_id.values() for argv in entry.booted}
     found: list[Unreached] = []
     for seen in pythons:
-        if seen.pid in own or _is_helper(seen) or _is_copy(seen):
+        if _is_helper(seen) or _is_copy(seen) or (seen.start, seen.argv) in booted:
             continue
+        # One that forked, or booted, and replaced itself by another Python since has an entry that says nothing of it.
         entry = by_id.get((seen.pid, seen.start))
-        told = entry is not None or (seen.start, seen.argv) in by_start
-        if told and not (entry and "S" in flags(seen.argv) and seen.argv not in entry.argvs):
-            continue
         reason = _reason(seen, selection, journal)
-        if reason or seen.age >= _YOUNG:
+        if reason or (seen.age >= _YOUNG and not (entry and entry.booted)):
             found.append(Unreached(seen.pid, seen.argv, reason or _unknown(seen)))
     return tuple(found)
 
@@ -235,11 +255,11 @@ def _is_helper(seen: Seen) -> bool:
 def _is_copy(seen: Seen) -> bool:
     """A fork, or a process between fork and exec: what holds for its parent holds for it."""
     parent = seen.parent
-    return (
-        parent is not None
-        and (seen.exe, seen.argv) == (parent.exe, parent.argv)
-        and (seen.environ or {}).get(REVERT) == (parent.environ or {}).get(REVERT)
-    )
+    if parent is None:
+        return False
+    if seen.images and parent.images:
+        return seen.images[-1] in parent.images
+    return (seen.exe, seen.argv, seen.environ) == (parent.exe, parent.argv, parent.environ)
 
 
 def _reason(seen: Seen, selection: str, journal: str) -> str:

@@ -41,14 +41,14 @@ class Entry:
         return tuple(event for event in self.events if event["event"] in kinds)
 
     @property
-    def argvs(self) -> tuple[tuple[str, ...], ...]:
-        """The command lines that it booted with: several where it replaced itself (``exec``)."""
-        return tuple(tuple(map(str, event.get("argv") or ())) for event in self.of("booted", "forked"))
+    def booted(self) -> tuple[tuple[str, ...], ...]:
+        """The command lines with which prtoggle started in it: several where it replaced itself (``exec``)."""
+        return tuple(_argv(event) for event in self.of("booted"))
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """The last of its command lines."""
-        return self.argvs[-1] if self.argvs else ()
+        """The last of its command lines, that of its parent where it was forked."""
+        return next((_argv(event) for event in reversed(self.of("booted", "forked"))), ())
 
     @property
     def ppid(self) -> int:
@@ -76,6 +76,10 @@ def read(folder: Path) -> tuple[Entry, ...]:
     entries = [_read(file) for file in folder.glob("*.jsonl")] if folder.is_dir() else []
     found = [entry for entry in entries if entry is not None]
     return tuple(sorted(found, key=lambda entry: (_first(entry), entry.start, entry.pid)))
+
+
+def _argv(event: Event) -> tuple[str, ...]:
+    return tuple(map(str, event.get("argv") or ()))
 
 
 def _first(entry: Entry) -> float:
