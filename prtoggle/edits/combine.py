@@ -28,6 +28,7 @@ _COLON = re.compile(
     r"#[^\r\n]*|'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^\\\n'])*'|\"(?:\\.|[^\\\n\"])*\"|(?P<colon>:)",
     re.DOTALL,
 )
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 _HEADER_END = re.compile(r":[ \t\f]*(?:#[^\n]*)?$")
 
 
@@ -43,16 +44,11 @@ class Conflict:
 
 @dataclass(frozen=True)
 class _Block:
-    """A statement list: its header's colon, its statements' start and end, where the code behind it starts.
-
-    ``depth`` is the indentation of the line that its first statement is on.
-    """
+    """A statement list: its header's colon and depth (a width of white space), and where its first statement starts."""
 
     colon: int
-    start: int
-    end: int
-    after: int
     depth: int
+    start: int
 
 
 def combine(source: SourceText, named: Sequence[tuple[str, Replacement]]) -> str | Conflict:
@@ -108,7 +104,7 @@ def _filled(source: SourceText, replacements: list[Replacement]) -> list[Replace
     if not removing:
         return replacements
     try:
-        blocks = list(_blocks(source, source.tree))
+        blocks = list(_blocks(source, [replacements[k] for k in removing]))
     except (SyntaxError, ValueError):
         return replacements
     starts = [replacements[k].start for k in removing]
@@ -123,38 +119,45 @@ def _filled(source: SourceText, replacements: list[Replacement]) -> list[Replace
     return result
 
 
-def _blocks(source: SourceText, tree: ast.Module) -> Iterator[_Block]:
-    for node in ast.walk(tree):
+def _blocks(source: SourceText, removing: Sequence[Replacement]) -> Iterator[_Block]:
+    """The blocks of all compound statements that ``removing`` reaches into."""
+    lines = [(source.line_of(item.start), source.line_of(item.end)) for item in removing]
+    pending: list[ast.AST] = [source.tree]
+    while pending:
+        node = pending.pop()
         before = None
         for name in ("body", "handlers", "orelse", "finalbody"):
             block = getattr(node, name, None)
             if not isinstance(block, list) or not block:
                 continue
             if name == "handlers":
+                pending += block
                 before = block[-1].body[-1]
                 continue
-            if isinstance(node, ast.Module):
-                continue
+            for child in block:
+                if any(first <= child.end_lineno and child.lineno <= last for first, last in lines):
+                    pending += [child, *getattr(child, "cases", ())]
             is_elif = name == "orelse" and isinstance(node, ast.If) and _is_elif(source, block[0])
-            if not is_elif:
+            if not is_elif and not isinstance(node, ast.Module):
                 yield _block(source, node, block, source.span(before)[1] if before else None)
             before = block[-1]
 
 
 def _block(source: SourceText, node: ast.AST, block: list[ast.stmt], behind: int | None) -> _Block:
     start = _start(source, block[0])
-    end = source.span(block[-1])[1]
-    if behind is None:  # a match case has no position of its own but its pattern's
-        owner = node.pattern if isinstance(node, ast.match_case) else node
-        behind = source.span(owner)[0]
-    colon = behind
-    for found in _COLON.finditer(source.text, behind, start):
+    begins = behind
+    if begins is None:  # a match case has no position of its own but its pattern's
+        begins = source.span(node.pattern if isinstance(node, ast.match_case) else node)[0]
+    colon = begins
+    for found in _COLON.finditer(source.text, begins, start):
         if found["colon"]:
             colon = found.start()
-    line = source.line_of(end - 1) + 1
-    while line <= len(source.lines) and source.line(line).strip(BLANK)[:1] in ("", "#"):
-        line += 1
-    return _Block(colon, start, end, source.starts[line - 1], _width(indent_of(source.line(source.line_of(start)))))
+    header = source.line_of(colon if behind is not None else begins)
+    line = source.line_of(start)
+    depth = _width(indent_of(source.line(header)))
+    if line > source.line_of(colon):
+        depth = min(depth, _width(indent_of(source.line(line))) - 1)
+    return _Block(colon, depth, start)
 
 
 def _start(source: SourceText, statement: ast.stmt) -> int:
@@ -170,37 +173,32 @@ def _is_elif(source: SourceText, statement: ast.stmt) -> bool:
 
 
 def _emptied(source: SourceText, replacements: Sequence[Replacement], block: _Block) -> bool:
-    """Whether no code is left in ``block`` while its header stays."""
-    left, at = [], block.start
+    """Whether the header of ``block`` stays, and what then follows it is not in the block.
+
+    What follows is looked for in the result: code that was in another block, or is new, may have come to stand there.
+    """
+    pieces: list[str] = []
+    at, depth = block.colon + 1, block.depth
     for item in replacements:
-        if item.end <= block.colon or item.start > block.after:
+        if item.end <= block.colon or item.end < at:
             continue
-        if item.start <= block.colon < item.end:
+        if item.start <= block.colon:
             header = [line for line in split(item.new) if line.strip(BLANK)]
-            if not header or not _HEADER_END.search(header[-1]):
+            if item.end > block.start or not header or not _HEADER_END.search(header[-1]):
                 return False
-            continue
-        if _adds_code(source, item, block):
-            return False
-        if item.start < block.end and item.end > at:
-            left.append(source.text[at : max(item.start, at)])
-            at = item.end
-    left.append(source.text[at : block.end])
-    return not any(line.strip(BLANK) and not line.strip(BLANK).startswith("#") for line in split("\n".join(left)))
-
-
-def _adds_code(source: SourceText, item: Replacement, block: _Block) -> bool:
-    """Whether a replacement puts code into ``block`` (and not only behind it)."""
-    line = source.line_of(item.start)
-    before = source.text[source.starts[line - 1] : item.start] if item.start < len(source.text) else ""
-    lines = split(before + item.new) if not before.strip(BLANK) else split(item.new)
-    for number, text in enumerate(lines):
-        code = text.strip(BLANK)
-        if not code or code.startswith("#"):
-            continue
-        if (number == 0 and before.strip(BLANK)) or _width(indent_of(text)) >= block.depth:
-            return True
-    return False
+            depth = _width(indent_of(header[-1])) if _begins_line(source, item.start) else depth
+            pieces.append("\n")
+        else:
+            pieces += [source.text[at : item.start], item.new]
+            if _begins_line(source, item.end) and not _begins_line(source, item.start) and item.new[-1:] != "\n":
+                pieces.append("\n")
+        at = item.end
+    rest = "".join([*pieces, source.text[at:]])
+    for number, line in enumerate(_LINE.finditer(rest)):
+        code = line[0].strip(BLANK + "\r\n")
+        if code and not code.startswith("#"):
+            return number > 0 and _width(indent_of(line[0])) <= depth
+    return True
 
 
 def _with_pass(source: SourceText, item: Replacement, block: _Block) -> str:
@@ -208,7 +206,7 @@ def _with_pass(source: SourceText, item: Replacement, block: _Block) -> str:
     line = source.line_of(block.start)
     indent = source.text[source.starts[line - 1] : block.start]
     before = source.text[source.starts[source.line_of(item.start) - 1] : item.start]
-    whole = item.end in source.starts
+    whole = _begins_line(source, item.end)
     if indent.strip(BLANK):  # on the header's own line
         gap = "" if source.text[item.start - 1 : item.start].isspace() else " "
         return gap + "pass" + ("\n" if whole else "") + item.new
@@ -217,6 +215,10 @@ def _with_pass(source: SourceText, item: Replacement, block: _Block) -> str:
     if not before.strip(BLANK):
         return "pass" + ("\n" if whole else "") + item.new
     return f"\n{indent}pass" + ("\n" if whole else "") + item.new
+
+
+def _begins_line(source: SourceText, offset: int) -> bool:
+    return offset == 0 or source.text[offset - 1] in "\r\n"
 
 
 def _width(indent: str) -> int:

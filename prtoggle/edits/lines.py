@@ -64,10 +64,12 @@ def locate(source: SourceText, scope: Scope, edit: LinesEdit) -> Outcome:
         return Missing("the match is empty")
     if edit.action != "replace" and not text:
         return Missing(f"there is nothing to {edit.action}")
+    if not _looks_there(source, scope.first, scope.last, match):
+        return _missing(source, scope, edit, ())
     rows = source_rows(source, scope.first, scope.last)
     fits, near = fit(rows, match)
     if not fits:
-        return _missing(source, scope, rows, edit, near)
+        return _missing(source, scope, edit, near)
     if len(fits) > 1:
         lines = tuple(scope.first + found.start for found in fits)
         return Several(lines, f"the match stands {len(lines)} times in {scope.qualname or 'the module'}")
@@ -86,20 +88,17 @@ def locate(source: SourceText, scope: Scope, edit: LinesEdit) -> Outcome:
 
 def fit(rows: Sequence[Row], match: Sequence[Row]) -> tuple[list[Fit], list[Near]]:
     """All windows in which ``match`` stands, and those that only look like it."""
-    wanted = [row.text.strip(BLANK) for row in match]
-    bare = [row.text.strip(BLANK) for row in rows]
     unit = unit_of(match) if tabbed(rows) else 0
     fits: list[Fit] = []
     near: list[Near] = []
-    for start in range(len(rows) - len(match) + 1):
-        if bare[start] == wanted[0] and bare[start : start + len(match)] == wanted:
-            found = _fit_at(rows, start, match, 0)
-            if isinstance(found, Near) and unit:
-                found = _fit_at(rows, start, match, unit)
-            if isinstance(found, Fit):
-                fits.append(found)
-            else:
-                near.append(found)
+    for start in _starts([row.text for row in rows], match):
+        found = _fit_at(rows, start, match, 0)
+        if isinstance(found, Near) and unit:
+            found = _fit_at(rows, start, match, unit)
+        if isinstance(found, Fit):
+            fits.append(found)
+        else:
+            near.append(found)
     return fits, near
 
 
@@ -108,6 +107,19 @@ def written(rows: Sequence[Row], found: Fit, edit: LinesEdit) -> list[Row]:
     match, text = fragment_rows(edit.match), fragment_rows(edit.text)
     unit = unit_of(match, text) if tabbed(rows) else 0
     return placed(text, found.first if edit.action == "prepend" else found.base, unit)
+
+
+def _starts(lines: Sequence[str], match: Sequence[Row]) -> list[int]:
+    """Where the match stands if white space at the ends of lines did not count."""
+    wanted = [row.text.strip(BLANK) for row in match]
+    bare = [line.strip(BLANK) for line in lines]
+    count = len(wanted)
+    return [k for k, line in enumerate(bare) if line == wanted[0] and bare[k : k + count] == wanted]
+
+
+def _looks_there(source: SourceText, first: int, last: int, match: Sequence[Row]) -> bool:
+    """Whether it is worth asking which lines begin inside strings, which takes a tokenizer."""
+    return bool(_starts([line.rstrip("\r\n") for line in source.lines[first - 1 : last]], match))
 
 
 def _fit_at(rows: Sequence[Row], start: int, match: Sequence[Row], unit: int) -> Fit | Near:
@@ -177,37 +189,29 @@ def _joined(rows: Sequence[Row]) -> str:
     return "".join(row.text + "\n" for row in rows)
 
 
-def _missing(source: SourceText, scope: Scope, rows: Sequence[Row], edit: LinesEdit, near: Sequence[Near]) -> Missing:
-    match = fragment_rows(edit.match)
+def _missing(source: SourceText, scope: Scope, edit: LinesEdit, near: Sequence[Near]) -> Missing:
+    match, text = fragment_rows(edit.match), fragment_rows(edit.text)
     where = scope.qualname or "the module"
 
-    def window(start: int, among: Sequence[Row]) -> str:
-        return "\n".join(row.text for row in among[start : start + len(match)])
+    def passage(line: int, count: int) -> str:
+        return "\n".join(source.line(number) for number in range(line, line + count))
 
     if near:
-        first = near[0]
-        return Missing(
-            f"the match is not in {where} as it is written: at line {scope.first + first.start} {first.reason}",
-            window(first.start, rows),
-            scope.first + first.start,
-        )
+        line = scope.first + near[0].start
+        what = f"the match is not in {where} as it is written: at line {line} {near[0].reason}"
+        return Missing(what, passage(line, len(match)), line)
     reason = f"the match is not in {where}"
-    text = fragment_rows(edit.text)
-    if edit.action == "replace" and text:
-        there, _ = fit(rows, text)
+    if edit.action == "replace" and text and _looks_there(source, scope.first, scope.last, text):
+        there, _ = fit(source_rows(source, scope.first, scope.last), text)
         if len(there) == 1:
-            start = there[0].start
-            return Missing(
-                f"{reason}; its replacement stands at line {scope.first + start}",
-                "\n".join(row.text for row in rows[start : there[0].end]),
-                scope.first + start,
-            )
-    if scope.qualname:
-        everything = source_rows(source, 1, len(source.lines))
-        elsewhere, _ = fit(everything, match)
+            line = scope.first + there[0].start
+            return Missing(f"{reason}; its replacement stands at line {line}", passage(line, len(text)), line)
+    if scope.qualname and _looks_there(source, 1, len(source.lines), match):
+        elsewhere, _ = fit(source_rows(source, 1, len(source.lines)), match)
         if elsewhere:
-            start = elsewhere[0].start
-            owner = enclosing(source, start + 1) or "the module itself"
-            return Missing(f"{reason}; it stands in {owner}", window(start, everything), start + 1)
-    close = nearest([row.text for row in rows], [row.text for row in match])
+            line = elsewhere[0].start + 1
+            owner = enclosing(source, line) or "the module itself"
+            return Missing(f"{reason}; it stands in {owner}", passage(line, len(match)), line)
+    lines = [source.line(number) for number in range(scope.first, scope.last + 1)]
+    close = nearest(lines, [row.text for row in match])
     return Missing(reason, close[1], scope.first + close[0]) if close else Missing(reason)

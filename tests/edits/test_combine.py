@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prtoggle.edits.combine import Conflict, combine, verify
@@ -125,6 +125,12 @@ def test_a_statement_put_behind_the_emptied_block_is_not_in_it():
     assert changed(source, at(source, "    x = 1\nb = 1\n", "y = 1\n")) == "if a:\n    pass\ny = 1\n"
 
 
+def test_code_that_comes_to_stand_in_the_block_from_another_one_is_in_it():
+    assert deleted("def f():\n    x = 1\ndef g():\n    y = 1\n", "    x = 1\ndef g():\n") == "def f():\n    y = 1\n"
+    source = "if a:\n    # c\n    x = 1\nwhile b:\n    z = 1\n    y = 1\n"
+    assert deleted(source, "    x = 1\nwhile b:\n    z = 1\n") == "if a:\n    # c\n    y = 1\n"
+
+
 def test_a_comment_in_place_of_the_only_statement_gets_pass():
     source = "if a:\n    x = 1\n"
     assert changed(source, at(source, "    x = 1\n", "    # gone\n")) == "if a:\n    pass\n    # gone\n"
@@ -226,6 +232,7 @@ def programs(draw: st.DrawFn, depth: int = 0) -> list[str]:
     return out
 
 
+@settings(deadline=None)
 @given(programs(), st.data())
 def test_deleting_any_statements_of_a_random_program_leaves_one_that_compiles(program, data):
     source = SourceText("\n".join(program) + "\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from prtoggle.edits.outcome import Found, Missing
@@ -286,6 +286,7 @@ def programs(draw: st.DrawFn, depth: int = 0) -> list[tuple[str, bool]]:
     return out
 
 
+@settings(deadline=None)
 @given(programs(), st.data())
 def test_a_window_of_a_random_program_is_replaced_as_by_hand(program, data):
     text = "".join(line + "\n" for line, _ in program)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prtoggle.edits.outcome import Missing, Several
@@ -247,6 +247,7 @@ def programs(draw: st.DrawFn, depth: int = 0) -> list[str]:
     return out
 
 
+@settings(deadline=None)
 @given(programs())
 def test_every_listed_name_resolves_to_its_own_definition(program):
     source = SourceText("\n".join(program) + "\n")

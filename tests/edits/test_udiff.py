@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from prtoggle.diffs import parse
@@ -16,6 +16,7 @@ from prtoggle.edits.combine import combine
 from prtoggle.edits.outcome import Found, Several
 from prtoggle.edits.text import SourceText
 from tests.edits.helpers import already, hunks_outcome, missing, patched, several
+from tests.edits.test_combine import programs
 
 FILE = "a\nb\nc\nd\ne\n"
 
@@ -110,6 +111,7 @@ def test_a_last_line_without_line_end():
 LINES = st.lists(st.sampled_from(["a", "b", "  c", "d = 1", "", "e\u2028f", "\tg", "-- h", "++ i"]), max_size=30)
 
 
+@settings(deadline=None)
 @given(LINES, LINES, st.sampled_from(["\n", "\r\n"]), st.integers(0, 3))
 def test_a_difference_taken_backwards_gives_back_the_original_or_says_several(before, after, end, context):
     old, new = (SourceText("".join(line + end for line in lines)) for lines in (before, after))
@@ -127,6 +129,17 @@ def test_a_difference_taken_backwards_gives_back_the_original_or_says_several(be
             assert result == goal.text or not start.text
         else:
             assert isinstance(found, Several) or "no line that is there already" in missing(found).reason
+
+
+@settings(deadline=None)
+@given(programs(), programs(), st.integers(0, 3))
+def test_the_difference_of_two_programs_taken_backwards_gives_back_the_first_byte_for_byte(before, after, context):
+    old, new = (SourceText("".join(line + "\n" for line in lines)) for lines in (before, after))
+    text = "".join(difflib.unified_diff(list(old.lines), list(new.lines), "a/m.py", "b/m.py", n=context))
+    assume(text)
+    found = udiff.locate(new, None, parse(text, name="x.diff", reverse=True)[0].edit)
+    if isinstance(found, Found):
+        assert combine(new, [("x", r) for r in found.replacements]) == old.text
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
