@@ -81,13 +81,16 @@ def verify(source: SourceText, new_text: str, filename: str = "<reverted>") -> S
 
 
 def _apply(source: SourceText, replacements: Sequence[Replacement]) -> str:
-    text, pieces, at = source.text, [], 0
+    text, at = source.text, 0
+    pieces: list[str] = []
     ended = text.endswith(("\n", "\r"))
     for item in replacements:
-        new = item.new
-        if item.start == item.end == len(text) and text and not ended and new.endswith("\n"):
-            new = "\n" + new  # a line put behind a last line that has no line end
-        pieces += [text[at : item.start], source.with_newlines(new)]
+        pieces.append(text[at : item.start])
+        if item.start == item.end == len(text) and text and not ended and item.new.endswith("\n"):
+            before = next((piece for piece in reversed(pieces) if piece), "\n")
+            if not before.endswith(("\n", "\r")):  # a line put behind a last line that has no line end
+                pieces.append(source.newline)
+        pieces.append(source.with_newlines(item.new))
         at = item.end
     result = "".join([*pieces, text[at:]])
     touched = bool(replacements) and (at == len(text) or not text[at:].strip())

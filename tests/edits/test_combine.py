@@ -192,6 +192,7 @@ def test_the_final_line_end_stays_as_it_was():
     assert deleted("if a:\n    x = 1", "    x = 1") == "if a:\n    pass"
     assert changed("a = 1", ("a", Replacement(5, 5, "b = 1\n"))) == "a = 1\nb = 1"
     assert changed("a = 1\n", ("a", Replacement(6, 6, "b = 1\n"))) == "a = 1\nb = 1\n"
+    assert changed("a\nb", ("a", Replacement(2, 3, "c\n")), ("b", Replacement(3, 3, "d\n"))) == "a\nc\nd"
     assert changed("", ("a", Replacement(0, 0, "b = 1\n"))) == "b = 1\n"
     assert changed("a\r\nb", ("a", Replacement(3, 4, ""))) == "a"
 
