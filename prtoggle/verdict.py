@@ -140,8 +140,8 @@ def is_condition(sighting: Sighting) -> bool:
 
 
 def looks_reverted(sighting: Sighting) -> bool:
-    """Whether the place was recognised in its unfixed state."""
-    if isinstance(sighting.outcome, Found):
+    """Whether the place was recognised in its unfixed state; what stands there more than once is neither."""
+    if isinstance(sighting.outcome, Found | Several):
         return False
     return bool(sighting.unfixed) or isinstance(sighting.outcome, Already)
 

@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from prtoggle import __version__
-from prtoggle.cli.errors import guarded
+from prtoggle.cli.errors import CLOSED_PIPE, guarded
 
 COMMANDS = {
     "list": "The fixes, their parts, and what each would do to what is installed here.",
@@ -61,6 +61,12 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise click.exceptions.Exit(CLOSED_PIPE) from None  # click would make it 1, which is an answer of ours
 
     def main(self, args: Sequence[str] | None = None, **extra: Any) -> Any:  # type: ignore[override]
         """Run, and exit with the code of DESIGN section 9."""

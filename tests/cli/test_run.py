@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import World
+from tests.cli.world import World
 
 pytestmark = pytest.mark.usefixtures("installed")
 
@@ -137,9 +137,9 @@ def test_a_child_that_is_not_reached_is_said_also_when_quiet(engine: World) -> N
 def test_stdin_is_the_commands(engine: World) -> None:
     program = f"{QUIETLY}; import sys; sys.stdout.write(sys.stdin.read().upper())"
     inner = [sys.executable, "-m", "prtoggle", "run", "101", "--", *python(program)]
-    env = {**os.environ, "PRTOGGLE_PATH": str(engine.fixes), "PYTHONPATH": str(engine.site)}
-    env["PRTOGGLE_CACHE"] = str(engine.root / "cache")
-    done = subprocess.run(inner, input="spoken", env=env, cwd=engine.here, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        inner, input="spoken", env=engine.environ(), cwd=engine.here, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (0, "SPOKEN")
 
 
@@ -185,9 +185,8 @@ def test_ctrl_c_at_a_terminal_reaches_the_command_once(engine: World) -> None:
     pid, terminal = pty.fork()
     if pid == 0:  # pragma: no cover - becomes another program
         os.chdir(engine.here)
-        os.environ.update(PRTOGGLE_PATH=str(engine.fixes), PYTHONPATH=str(engine.site))
-        os.environ["PRTOGGLE_CACHE"] = str(engine.root / "cache")
-        os.execv(sys.executable, [sys.executable, "-m", "prtoggle", "run", "-q", "101", "--", *python(COUNTS)])
+        command = [sys.executable, "-m", "prtoggle", "run", "-q", "101", "--", *python(COUNTS)]
+        os.execve(sys.executable, command, engine.environ())
     said = read_until(terminal, "ready")
     os.write(terminal, b"\x03")
     said += read_until(terminal, "2\r\n")

@@ -1,0 +1,198 @@
+"""``prtoggle diff``: real git applies it, and gets the bytes of the plan."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.world import FIX, FIXED, GONE, REVERTED, Ran, World
+
+Golden = Callable[[str, World, Ran], None]
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is the reader that is tested against")
+
+
+def applied(diff: str, tree: Path) -> None:
+    """``git apply`` of ``diff`` in ``tree``, which is no repository."""
+    env = {
+        **os.environ,
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CEILING_DIRECTORIES": str(tree),
+    }
+    done = subprocess.run(
+        ["git", "apply", "-"], input=diff.encode(), cwd=tree, env=env, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+
+
+@needs_git
+class TestGit:
+    def test_takes_it(self, engine: World) -> None:
+        copy = engine.root / "copy"
+        shutil.copytree(engine.site, copy)
+        applied(engine.run("diff", "101").out, copy)
+        assert (copy / "engine" / "core.py").read_text() == REVERTED
+        assert (engine.site / "engine" / "core.py").read_text() == FIXED
+
+    def test_takes_it_below_a_prefix(self, engine: World) -> None:
+        copy = engine.root / "copy"
+        shutil.copytree(engine.site, copy / "python")
+        applied(engine.run("diff", "101", "--prefix", "python").out, copy)
+        assert (copy / "python" / "engine" / "core.py").read_text() == REVERTED
+
+    @pytest.mark.parametrize("ends", ["\n", "\r\n"])
+    @pytest.mark.parametrize("final", [True, False])
+    def test_makes_the_bytes_of_the_plan(self, ends: str, final: bool, world: World) -> None:
+        # Passed on as text in UTF-8; line ends must come through all the same.
+        text = FIXED.replace("\n", ends) if final else FIXED.rstrip("\n").replace("\n", ends)
+        world.package("engine", "1.2", core=text)
+        world.fix(101, FIX)
+        copy = world.root / "copy"
+        shutil.copytree(world.site, copy)
+        diff = binary(world, "diff", "101")
+        env = {
+            **os.environ,
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CEILING_DIRECTORIES": str(copy),
+        }
+        subprocess.run(["git", "apply", "-"], input=diff, cwd=copy, env=env, check=True)
+        assert (copy / "engine" / "core.py").read_bytes() == planned(world)
+
+    def test_finds_a_module_whose_name_is_not_ascii(self, world: World) -> None:
+        world.package("engine", "1.2", mödül=FIXED)
+        world.fix(101, FIX.replace("engine.core", "engine.mödül"))
+        copy = world.root / "copy"
+        shutil.copytree(world.site, copy)
+        applied(world.run("diff", "101").out, copy)
+        assert (copy / "engine" / "mödül.py").read_text() == REVERTED
+
+
+def binary(world: World, *args: str) -> bytes:
+    """stdout of ``prtoggle ARGS`` as bytes."""
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "-m", "prtoggle", *args], cwd=world.here, env=world.environ(), capture_output=True, check=True
+    )
+    return done.stdout
+
+
+def planned(world: World) -> bytes:
+    """The bytes of the one module of the plan for 101."""
+    from prtoggle.catalog import load
+    from prtoggle.packages import locate
+    from prtoggle.plan import make
+    from prtoggle.selection import parse
+
+    package = locate("engine", [str(world.site)])
+    assert package is not None
+    (module,) = make(parse("101"), load(dirs=[world.fixes], environ={}, sys_path=[]), package).modules
+    return module.reverted
+
+
+class TestWhatIsSaid:
+    def test_the_diff_on_stdout_and_what_is_lost_on_stderr(self, engine: World, golden: Golden) -> None:
+        golden("diff", engine, engine.run("diff", "101/slice+assert"))
+
+    def test_a_folder_and_a_selection_of_everything(self, engine: World) -> None:
+        old = engine.root / "old"
+        engine.package("engine", "1.5", into=old, core=FIXED)
+        ran = engine.run("diff", "all", "--against", str(old))
+        assert ran.code == 0
+        assert "engine 1.5" in ran.err
+
+    def test_a_merged_diff_is_taken_backwards(self, engine: World) -> None:
+        (engine.here / "x.diff").write_text(
+            "--- a/src/engine/core.py\n+++ b/src/engine/core.py\n@@ -2,3 +2,4 @@\n     def step(self, batch):\n"
+            "+        batch = batch[: self.limit]  # cut\n         assert len(batch) <= self.limit\n"
+            "         return self.forward(batch)\n"
+        )
+        ran = engine.run("diff", "./x.diff")
+        assert ran.code == 0
+        assert "\n-        batch = batch[: self.limit]  # cut\n" in ran.out
+
+    def test_nothing_for_none(self, engine: World) -> None:
+        assert engine.run("diff", "none") == Ran(0, "", "")
+
+    def test_several_releases_are_refused(self, engine: World, golden: Golden) -> None:
+        (engine.root / "cache" / "releases" / "engine").mkdir(parents=True)
+        for version in ("1.2", "1.3"):
+            engine.package("engine", version, into=engine.root / "shop" / version, core=FIXED)
+        env = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": str(wheels(engine))}
+        golden("diff_several_releases", engine, engine.run("diff", "101", "--against", "engine>=1", env=env))
+
+
+def wheels(world: World) -> Path:
+    """The packages in ``shop`` as wheels, in a folder that pip takes for an index."""
+    import zipfile
+
+    folder = world.root / "wheels"
+    folder.mkdir()
+    for site in (world.root / "shop").iterdir():
+        version = site.name
+        info = f"engine-{version}.dist-info"
+        (site / info / "WHEEL").write_text("Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        with zipfile.ZipFile(folder / f"engine-{version}-py3-none-any.whl", "w") as archive:
+            for file in site.rglob("*"):
+                if file.is_file():
+                    archive.write(file, file.relative_to(site).as_posix())
+    return folder
+
+
+REFUSALS = {
+    "unknown_number": ("110", FIXED, FIX),
+    "unknown_part": ("101/slize", FIXED, FIX),
+    "lacking_part": ("101/pad", FIXED, FIX),
+    "malformed": ("101", FIXED, FIX.replace("put: ''", "put: ["). replace("default: [slice]", "defualt: [slice]")),
+    "malformed_several": ("101", FIXED, FIX.replace("default:", "defualt:").replace("merged: 2", "merged: on 2")),
+    "rot": ("101", GONE, FIX),
+    "already_reverted": ("101", REVERTED, FIX),
+    "ambiguous": ("101", FIXED.replace("        assert", "        batch = batch[: self.limit]\n        assert"), FIX),
+    "half_reverted": (
+        "101",
+        FIXED.replace("        assert len(batch) <= self.limit\n", ""),
+        FIX.replace("- part: assert", "- part: slice").replace(
+            "find: 'assert len(batch) <= self.limit'\n            put: ''",
+            "find: 'assert len(batch) <= self.limit'\n            put: ''\n            unfixed: 'return self.forward(batch)'",
+        ).replace("  assert: refuse a batch that is too long\n", ""),
+    ),
+    "outside_contains": ("101", GONE, FIX.replace("engine: '>=1.2'", "engine: '>=1.3'")),
+    "does_not_compile": ("101/assert", FIXED, FIX.replace("find: 'assert len(batch) <= self.limit'\n            put: ''",
+        "match: 'assert len(batch) <= self.limit'\n            replacement: 'assert ('")),
+}  # fmt: skip
+
+
+class TestRefusals:
+    """Each says what is wrong, where, what is nearest and what to do; and has its exit code."""
+
+    @pytest.mark.parametrize("name", sorted(REFUSALS))
+    def test_the_message(self, name: str, world: World, golden: Golden) -> None:
+        selection, module, fix = REFUSALS[name]
+        world.package("engine", "1.2", core=module)
+        world.fix(101, fix)
+        ran = world.run("diff", selection)
+        assert ran.out == ""
+        golden(f"refused_{name}", world, ran)
+
+    def test_two_fixes_that_conflict(self, engine: World, golden: Golden) -> None:
+        other = FIX.replace("101", "102").replace("put: ''", "put: 'batch = list(batch)'", 1)
+        engine.fix(102, other)
+        golden("refused_conflict", engine, engine.run("diff", "101,102"))
+
+    @pytest.mark.parametrize("ending", [".pyc", ".cpython-311-x86_64-linux-gnu.so"])
+    def test_a_target_without_source(self, ending: str, engine: World, golden: Golden) -> None:
+        (engine.site / "engine" / "core.py").rename(engine.site / "engine" / f"core{ending}")
+        golden(f"refused_without_source{ending[:4]}", engine, engine.run("diff", "101"))
+
+    def test_a_package_that_is_not_installed(self, world: World, golden: Golden) -> None:
+        world.fix(101, FIX)
+        golden("refused_not_installed", world, world.run("diff", "101"))
+
+    def test_a_diff_that_is_not_there(self, engine: World, golden: Golden) -> None:
+        golden("refused_no_diff", engine, engine.run("diff", "./y.diff"))

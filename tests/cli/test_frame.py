@@ -1,0 +1,225 @@
+"""The frame: commands by name, help, exit codes, what goes to which stream."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from prtoggle.cli import COMMANDS, errors, main
+from prtoggle.errors import InconclusiveError, MalformedError, Place, PrtoggleError, RefusedError, UsageError
+from tests.cli.world import CHECKOUT, FIX, GONE, REVERTED, Ran, World
+
+Golden = Callable[[str, World, Ran], None]
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_has_help_with_examples(name: str, flag: str) -> None:
+    result = CliRunner().invoke(main, [name, flag])
+    assert result.exit_code == 0, result.output
+    assert "Examples:" in result.output
+    assert f"prtoggle {name}" in result.output
+
+
+def test_the_help_lists_all_commands_without_loading_one(world: World) -> None:
+    code = "import sys; from prtoggle.cli import main; main(['--help'], standalone_mode=False);"
+    code += "print([m for m in sys.modules if m.startswith(('prtoggle.cli.', 'rich', 'yaml', 'packaging'))])"
+    done = subprocess.run([sys.executable, "-c", code], env=world.environ(), capture_output=True, text=True, check=True)
+    assert all(f"\n  {name} " in done.stdout for name in COMMANDS)
+    assert done.stdout.splitlines()[-1] == "['prtoggle.cli.errors']"
+
+
+def test_no_command_loads_rich_where_nothing_is_a_terminal(engine: World) -> None:
+    code = "import sys; from prtoggle.cli import main; main(['list'], standalone_mode=False);"
+    code += "main(['check'], standalone_mode=False); assert not [m for m in sys.modules if m.startswith('rich')]"
+    done = subprocess.run([sys.executable, "-c", code], env=engine.environ(), cwd=engine.here, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+class TestExitCodes:
+    def test_0_fine(self, engine: World) -> None:
+        assert engine.run("check").code == 0
+
+    def test_1_the_answer_is_no(self, engine: World) -> None:
+        engine.package("engine", "1.2", core=GONE)
+        assert engine.run("check").code == 1
+
+    @pytest.mark.parametrize(
+        "args",
+        [
+            ["nonsense"],
+            ["check", "--nonsense"],
+            ["diff"],
+            ["diff", "102"],
+            ["diff", "101/nonsense"],
+            ["diff", "1o1"],
+            ["show", "101,102"],
+            ["check", "none"],
+            ["check", "--against", "no/such/folder"],
+        ],
+    )
+    def test_2_what_was_typed_is_wrong(self, args: list[str], engine: World) -> None:
+        ran = engine.run(*args)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err
+
+    def test_3_refused(self, engine: World) -> None:
+        engine.package("engine", "1.2", core=REVERTED)
+        assert engine.run("diff", "101").code == 3
+
+    def test_3_malformed(self, engine: World) -> None:
+        engine.fix(102, "prtoggle: 1\nfix: 103\n")
+        assert engine.run("check").code == 3
+
+    def test_4_a_release_could_not_be_had(self, engine: World) -> None:
+        ran = engine.run("check", "--against", "engine>=1", env={"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull})
+        assert (ran.code, ran.out) == (4, "")
+
+    def test_70_a_bug(self, engine: World) -> None:
+        script = engine.root / "lib" / "sitecustomize.py"
+        script.write_text(
+            "import prtoggle.surveyed as s\ndef broken(*a): raise ZeroDivisionError('oh')\ns.surveyed = broken\n"
+        )
+        ran = engine.run("list")
+        assert ran.code == 70
+        assert (
+            ran.err
+            == "prtoggle: a bug in prtoggle: ZeroDivisionError: oh\n  hint: PRTOGGLE_DEBUG=1 shows the traceback\n"
+        )
+        assert "Traceback" in engine.run("list", env={"PRTOGGLE_DEBUG": "1"}).err
+
+    @pytest.mark.skipif(os.name == "nt", reason="signals")
+    def test_130_interrupted(self, engine: World) -> None:
+        script = engine.root / "lib" / "sitecustomize.py"
+        script.write_text(
+            "import prtoggle.surveyed as s, time, sys\n"
+            "def slow(*a): print('now', flush=True); time.sleep(60)\n"
+            "s.surveyed = slow\n"
+        )
+        started = engine.start("list")
+        assert started.stdout is not None
+        assert started.stdout.readline() == "now\n"
+        time.sleep(0.1)
+        started.send_signal(signal.SIGINT)
+        _, err = started.communicate(timeout=60)
+        assert (started.returncode, err.strip()) == (130, "prtoggle: interrupted")
+
+    def test_a_reader_that_went_away_is_no_bug(self, engine: World) -> None:
+        command = f"{sys.executable} -m prtoggle list --json | true; echo ${{PIPESTATUS[0]}}"
+        done = subprocess.run(
+            ["bash", "-c", command], env=engine.environ(), cwd=engine.here, capture_output=True, text=True
+        )
+        assert done.stderr == ""
+        assert done.stdout.strip() in ("0", "141")
+
+    @pytest.mark.parametrize(
+        ("error", "code"),
+        [
+            (UsageError("x"), 2),
+            (RefusedError("x"), 3),
+            (MalformedError((RefusedError("x", place=Place("f", 1)),)), 3),
+            (InconclusiveError("x"), 4),
+            (PrtoggleError("x"), 70),
+            (KeyboardInterrupt(), 130),
+            (click.UsageError("x"), 2),
+            (BrokenPipeError(), 141),
+            (KeyError("x"), 70),
+        ],
+    )
+    def test_each_error_has_its_code(
+        self, error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def fail() -> None:
+            raise error
+
+        monkeypatch.setattr(errors, "_discard_stdout", lambda: None)
+        assert errors.guarded(fail) == code
+        assert capsys.readouterr().out == ""
+
+    def test_a_command_may_return_its_own(self) -> None:
+        assert errors.guarded(lambda: 17) == 17
+        assert errors.guarded(lambda: None) == 0
+
+
+class TestWhatIsTyped:
+    def test_an_unknown_command_has_its_nearest_named(self, world: World, golden: Golden) -> None:
+        golden("unknown_command", world, world.run("chekc"))
+
+    def test_the_version(self, world: World, golden: Golden) -> None:
+        golden("version", world, world.run("--version"))
+
+
+class TestStreams:
+    def test_no_colour_where_nothing_is_a_terminal(self, engine: World) -> None:
+        for args in (["list"], ["show", "101"], ["check"], ["doctor"]):
+            ran = engine.run(*args)
+            assert "\x1b" not in ran.out + ran.err
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="a pseudo-terminal")
+    @pytest.mark.parametrize(("env", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+    def test_colour_on_a_terminal(self, env: dict[str, str], coloured: bool, engine: World) -> None:
+        assert ("\x1b[" in on_terminal(engine, "check", env=env)) is coloured
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="a pseudo-terminal")
+    def test_a_wide_matrix_comes_in_blocks_on_a_narrow_terminal(self, engine: World) -> None:
+        folders = []
+        for minor in range(9):
+            folders.append(engine.root / f"r{minor}")
+            engine.package("engine", f"1.{minor}", into=folders[-1], core="x = 1\n")
+        against = [word for folder in folders for word in ("--against", str(folder))]
+        shown = on_terminal(engine, "check", *against, env={"COLUMNS": "60", "NO_COLOR": "1"})
+        lines = shown.splitlines()
+        assert max(len(line) for line in lines[: lines.index("")]) <= 60
+        assert sum(line.startswith("101/slice ") for line in lines) > 1
+
+    @pytest.mark.parametrize("args", [["list"], ["show", "101"], ["diff", "101"], ["check"], ["schema"], ["doctor"]])
+    def test_json_is_all_that_stands_on_stdout(self, args: list[str], engine: World) -> None:
+        ran = engine.run(*args, *([] if args == ["schema"] else ["--json"]))
+        assert isinstance(json.loads(ran.out), dict)
+
+    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+    def test_shell_completion(self, shell: str, world: World) -> None:
+        assert "prtoggle" in world.run(env={"_PRTOGGLE_COMPLETE": f"{shell}_source"}).out
+
+    def test_commands_are_completed(self, world: World) -> None:
+        env = {"_PRTOGGLE_COMPLETE": "bash_complete", "COMP_WORDS": "prtoggle ch", "COMP_CWORD": "1"}
+        assert world.run(env=env).out.split() == ["plain,check"]
+
+
+def on_terminal(world: World, *args: str, env: dict[str, str] | None = None) -> str:
+    """What ``prtoggle ARGS`` writes to a terminal."""
+    import pty
+
+    clean = {"TERM": "xterm", **world.environ(env)}
+    master, slave = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "prtoggle", *args], cwd=world.here, env=clean, stdout=slave, stderr=slave, stdin=slave
+    ) as process:
+        os.close(slave)
+        pieces = []
+        while True:
+            try:
+                piece = os.read(master, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            pieces.append(piece)
+        process.wait(timeout=60)
+    os.close(master)
+    return b"".join(pieces).decode().replace("\r\n", "\n")
+
+
+def test_the_example_fix_of_these_tests_is_a_good_one(engine: World) -> None:
+    assert "fix: 101" in FIX
+    assert (CHECKOUT / "prtoggle").is_dir()
+    assert engine.run("check", "101").code == 0
