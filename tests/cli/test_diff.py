@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.wheels import shop
 from tests.cli.world import FIX, FIXED, GONE, REVERTED, Ran, World
 
 Golden = Callable[[str, World, Ran], None]
@@ -121,28 +122,11 @@ class TestWhatIsSaid:
         assert engine.run("diff", "none") == Ran(0, "", "")
 
     def test_several_releases_are_refused(self, engine: World, golden: Golden) -> None:
-        (engine.root / "cache" / "releases" / "engine").mkdir(parents=True)
         for version in ("1.2", "1.3"):
             engine.package("engine", version, into=engine.root / "shop" / version, core=FIXED)
-        env = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": str(wheels(engine))}
+        env = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": str(shop(engine))}
+        engine.run("diff", "101", "--against", "engine>=1", env=env)  # what takes long is said, which differs
         golden("diff_several_releases", engine, engine.run("diff", "101", "--against", "engine>=1", env=env))
-
-
-def wheels(world: World) -> Path:
-    """The packages in ``shop`` as wheels, in a folder that pip takes for an index."""
-    import zipfile
-
-    folder = world.root / "wheels"
-    folder.mkdir()
-    for site in (world.root / "shop").iterdir():
-        version = site.name
-        info = f"engine-{version}.dist-info"
-        (site / info / "WHEEL").write_text("Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        with zipfile.ZipFile(folder / f"engine-{version}-py3-none-any.whl", "w") as archive:
-            for file in site.rglob("*"):
-                if file.is_file():
-                    archive.write(file, file.relative_to(site).as_posix())
-    return folder
 
 
 REFUSALS = {
