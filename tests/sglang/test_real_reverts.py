@@ -29,10 +29,9 @@ def observed(
 
 
 def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two children saw the same, what differs between any two runs left out."""
-    return {k: v for k, v in one.items() if k not in ("stderr", "seconds")} == {
-        k: v for k, v in other.items() if k not in ("stderr", "seconds")
-    }
+    """Whether two children saw the same; where the files lie and how long it took differs between any two runs."""
+    aside = ("file", "stderr", "seconds")
+    return {k: v for k, v in one.items() if k not in aside} == {k: v for k, v in other.items() if k not in aside}
 
 
 @pytest.mark.parametrize("version", RELEASES)
@@ -83,8 +82,8 @@ def test_27360_the_real_metadata_builder_in_both_states_and_both_parts(
     version: str, selection: str, cache: str
 ) -> None:
     parts = selection.partition("/")[2].split("+") if "/" in selection else ["slice"]
-    cases = observed("child_draft_expand.py", release(version), selection, cache)["cases"]
-    for case in cases:
+    *walks, silent = observed("child_draft_expand.py", release(version), selection, cache)["cases"]
+    for case in walks:
         narrow = case["page_size"] == 2 and case["step"] < 3
         if "slice" not in parts or case["page_size"] == 1:
             assert case["page_table"] == live_pages(case, case["step"] + 1)
@@ -93,6 +92,13 @@ def test_27360_the_real_metadata_builder_in_both_states_and_both_parts(
         else:
             assert (case.get("error") == "RuntimeError") == narrow
             assert ("out of bounds" in case.get("message", "")) == narrow
+    # The last case has few distinct pages: they fit into the row, and only the check can notice.
+    if parts == ["assert"]:
+        assert silent["page_table"] == live_pages(silent, silent["step"] + 1)
+    elif "assert" not in parts:
+        assert silent["error"] == "AssertionError"
+    else:
+        assert silent["page_table"] == live_pages(silent, 5) != live_pages(silent, silent["step"] + 1)
 
 
 @pytest.mark.parametrize("version", RELEASES)
