@@ -98,6 +98,11 @@ def reverted(original: Path, parts: Iterable[str], into: Path) -> Path:
             text = texts.get(edit.file) or (original / edit.file).read_text(encoding="utf-8")
             texts[edit.file], count = re.subn(edit.pattern, edit.replacement, text)
             assert count == 1 or (edit.optional and count == 0), f"{part}: {count} places in {edit.file}"
+    return replaced(original, texts, into)
+
+
+def replaced(original: Path, texts: Mapping[str, str], into: Path) -> Path:
+    """A copy of a release with the files in ``texts`` in place of its own, every other file a link to the original's."""
     copy = into / "reverted"
     copy.mkdir(parents=True)
     for metadata in original.glob("*.dist-info"):

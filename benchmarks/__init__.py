@@ -1,0 +1,1 @@
+"""What prtoggle costs, as ratios and differences measured in one run. `make bench` writes docs/benchmarks.md."""
