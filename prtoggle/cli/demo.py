@@ -23,16 +23,15 @@ SHOWN = {"24401": ("none", "24401"), "27360": ("none", "27360", "27360/slice+ass
 """The states that are shown of each fix; ``prove`` has all."""
 
 _INTRO = (
-    "prtoggle takes a merged fix back out of an installed Python package when it runs, in every process, with\n"
-    "no file changed. Below, each column is a process of its own that runs the same program on the same\n"
-    "files, fixed or reverted."
+    "prtoggle takes a merged fix back out of an installed Python package when it runs, in every process, with no file "
+    "changed. Below, each column is a process of its own: the same program on the same files, fixed or reverted."
 )
 
 _ON = """Go on with
   prtoggle list                        what can be reverted here
   prtoggle diff 27360                  what is taken out, as a diff
-  prtoggle prove                       these fixes in every state, and whether each behaves as claimed
-  prtoggle run 27360 -- COMMAND        your own program without the fix, in all its processes
+  prtoggle prove                       every state of these fixes, as claimed or not
+  prtoggle run 27360 -- COMMAND        your program without the fix
   prtoggle run ./x.diff -- COMMAND     the same for any merged diff"""
 
 
@@ -42,7 +41,7 @@ _ON = """Go on with
 )
 def command(device: str) -> int:
     """Both fixes that come with prtoggle, fixed and reverted side by side, in under two minutes."""
-    render.out(_INTRO)
+    sidebyside.text(_INTRO)
     scenarios = [scenario for scenario in proof.find() if scenario.fix.id in SHOWN]
     wanted = [case for scenario in scenarios for case in proof.cases(scenario) if case.revert in SHOWN[scenario.fix.id]]
     if find_spec("torch") is None:
@@ -73,14 +72,14 @@ def _show(scenario: Scenario, proofs: Sequence[Proof]) -> None:
             if all(found.untouched for found in reverted)
             else "FILES ON DISK CHANGED"
         )
-        render.out(f"  Taken out in the reverted processes, as they say themselves: {parts}; {disk}.")
+        sidebyside.text(f"Taken out in the reverted processes, as they say themselves: {parts}; {disk}.", "  ")
 
 
 def _head(scenario: Scenario) -> None:
     render.out()
-    render.out(render.colour(f"{scenario.fix.id}  {scenario.fix.title}", bold=True))
+    sidebyside.text(f"{scenario.fix.id}  {scenario.fix.title}", bold=True)
     if scenario.fix.symptom:
-        render.out(f"  Without it: {scenario.fix.symptom}")
+        sidebyside.text(f"Without it: {scenario.fix.symptom}", "  ")
 
 
 def _cell(found: Proof, key: str) -> str:

@@ -75,8 +75,10 @@ def run_all(wanted: Sequence[Case], device: str, jobs: int) -> list[Proof]:
     with render.progress() as say:
 
         def tell() -> None:
-            now = ", ".join(f"{case.scenario.fix.id} {case.state}" for case in list(running))
-            say(f"{len(done)} of {len(wanted)} cases done; now {now}")
+            now = ", ".join(
+                case.revert if case.revert != "none" else f"{case.scenario.fix.id} fixed" for case in running
+            )
+            say(f"{len(done)} of {len(wanted)} cases done" + (f"; now {now}" if now else ""))
 
         def started(case: Case) -> None:
             running.append(case)
@@ -114,13 +116,13 @@ def show(proofs: Sequence[Proof], device: str) -> None:
     """A table for each fix, and one line at the end."""
     for number in dict.fromkeys(found.case.scenario.fix.id for found in proofs):
         of_fix = [found for found in proofs if found.case.scenario.fix.id == number]
-        render.out(render.colour(f"{number}  {of_fix[0].case.scenario.fix.title}", bold=True))
+        sidebyside.text(f"{number}  {of_fix[0].case.scenario.fix.title}", bold=True)
         keys = sidebyside.differing([found.seen for found in of_fix])
         rows = [(found.case.state, found.case.claim, _seen(found, keys), found.verdict) for found in of_fix]
         sidebyside.table(("state", "claimed", "seen", "verdict"), rows, states=STATES)
     complain(proofs)
     good = sum(found.verdict == PROVEN for found in proofs)
-    render.out(
+    sidebyside.text(
         f"{good} of {len(proofs)} cases proven on {device} (of what was seen, what differs is shown; --json has all)"
     )
 

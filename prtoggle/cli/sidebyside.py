@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, states: Mappi
     coloured = render.on_terminal(sys.stdout)
     console = Console(
         file=sys.stdout,
-        width=max(40, render.width() or WIDTH),
+        width=columns(),
         force_terminal=coloured,
         no_color=not coloured,
         highlight=False,
@@ -44,6 +45,19 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, states: Mappi
         console.print(made)
     for line in printed.get().strip("\n").splitlines():
         render.out(line.rstrip())
+
+
+def columns() -> int:
+    """How wide tables and text are."""
+    return max(40, render.width() or WIDTH)
+
+
+def text(words: str, indent: str = "", *, bold: bool = False) -> None:
+    """Print text on stdout, wrapped."""
+    for line in textwrap.wrap(
+        words, columns(), initial_indent=indent, subsequent_indent=indent, break_long_words=False
+    ):
+        render.out(render.colour(line, bold=bold))
 
 
 def _takes_lines() -> bool:
