@@ -19,7 +19,7 @@ from typing import Any
 
 from prtoggle.edits.kinds import PatternEdit
 from prtoggle.edits.outcome import Found, Missing, Replacement, Several
-from prtoggle.edits.pattern_guard import CannotStand, agrees, same, substitute
+from prtoggle.edits.pattern_guard import CannotStand, objection, same, substitute
 from prtoggle.edits.pattern_match import Bindings, TooManyWays, equal
 from prtoggle.edits.pattern_nearest import nearest
 from prtoggle.edits.pattern_parse import Hole, Pattern, PatternSyntaxError, hole_at, parse, place, run_in
@@ -41,7 +41,7 @@ _KINDS = {
     "parameters": "a run of parameters",
     "statements": "a run of statements",
 }
-_GUARD = "the guard refused: the edited text would not be the tree with the substitution made"
+_GUARD = "the guard refused"
 
 
 def check(edit: PatternEdit) -> tuple[PatternSyntaxError, ...]:
@@ -126,7 +126,8 @@ def _own_line(text: str, hole: Hole) -> bool:
 def sightings(source: SourceText, scope: Scope, pattern_text: str) -> tuple[int, ...]:
     """The lines of all matches in ``scope``; nested and overlapping ones count each."""
     try:
-        return tuple(match.line for match in matches(source, scope, parse(pattern_text)) if not match.refused)
+        found = matches(source, scope, parse(pattern_text), any_way=True)
+        return tuple(match.line for match in found if not match.refused)
     except (TooManyWays, RecursionError):
         return ()
 
@@ -158,9 +159,9 @@ def locate(source: SourceText, scope: Scope, edit: PatternEdit) -> Found | Missi
             return _replace_expression(source, match, put)
         return _replace_statements(source, match, put)
     except (CannotStand, KeyError) as error:
-        return _refusal(source, match, f"{_GUARD} ({error})")
+        return _refusal(source, match, f"{_GUARD}: {error}")
     except RecursionError:
-        return _refusal(source, match, f"{_GUARD} (nested too deeply)")
+        return _refusal(source, match, f"{_GUARD}: nested too deeply")
 
 
 def _alike(one: Bindings, other: Bindings, names: set[str], source: SourceText) -> bool:
@@ -190,10 +191,12 @@ def _replace_expression(source: SourceText, match: Match, put: Pattern) -> Found
     else:
         attempts = [bare, wrapped] if _stands_bare(source, match, bare, swaps) else [wrapped, bare]
     for text in attempts:
-        if agrees(source, source.text[:start] + source.with_newlines(text) + source.text[end:], swaps, (start, end)):
+        edited = source.text[:start] + source.with_newlines(text) + source.text[end:]
+        objected = objection(source, edited, swaps, (start, end))
+        if not objected:
             notes = _lost(source, (start, end), writing.copied, statements=False)
             return Found((Replacement(start, end, text),), match.line, notes)
-    return _refusal(source, match, _GUARD)
+    return _refusal(source, match, f"{_GUARD}: {objected}")
 
 
 def _stands_bare(source: SourceText, match: Match, text: str, swaps: dict[int, Any]) -> bool:
@@ -243,8 +246,9 @@ def _replace_statements(source: SourceText, match: Match, put: Pattern | None) -
         start, end = source.starts[first - 1], source.starts[last]
     # combine() puts the pass into a block that all edits together leave empty; the guard does here as it will.
     text = f"{indent}pass\n" if emptied else writing.text
-    if not agrees(source, source.text[:start] + source.with_newlines(text) + source.text[end:], swaps, (start, end)):
-        return _refusal(source, match, _GUARD)
+    edited = source.text[:start] + source.with_newlines(text) + source.text[end:]
+    if objected := objection(source, edited, swaps, (start, end)):
+        return _refusal(source, match, f"{_GUARD}: {objected}")
     return Found(
         (Replacement(start, end, writing.text),),
         match.line,

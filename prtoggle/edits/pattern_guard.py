@@ -6,7 +6,7 @@ and the edited text must parse to the same. Nodes are shared, never changed.
 Example::
 
     expected = substitute(put, bindings)
-    agrees(source, edited_text, {id(node): expected})
+    objection(source, edited_text, {id(node): expected}, span) == ""
 """
 
 from __future__ import annotations
@@ -211,12 +211,15 @@ class _Comparison:
         )
 
 
-def agrees(source: SourceText, text: str, swaps: Swaps, changed: tuple[int, int]) -> bool:
-    """Whether ``text`` has the tree of ``source`` with ``swaps``; ``changed`` is the span of ``source`` replaced."""
+def objection(source: SourceText, text: str, swaps: Swaps, changed: tuple[int, int]) -> str:
+    """Why ``text`` has not the tree of ``source`` with ``swaps``, or nothing. ``changed`` is the span replaced."""
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+    except SyntaxError as error:
+        return f"the edited text is not Python: {error.msg}"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return f"the edited text cannot be parsed: {error!r}"
     first, last = source.line_of(changed[0]), source.line_of(max(changed[0], changed[1] - 1))
     shift = len(SourceText(text).lines) - len(source.lines)
-    return _Comparison(swaps, (first, last, shift)).same(source.tree, tree)
+    agrees = _Comparison(swaps, (first, last, shift)).same(source.tree, tree)
+    return "" if agrees else "the edited text would not be the tree with the substitution made"

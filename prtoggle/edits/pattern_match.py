@@ -91,16 +91,20 @@ _Tasks = tuple[Any, ...]  # a linked list: () or (task, rest)
 class Matcher:
     """Matches nodes of one text, which may have holes, against nodes of another."""
 
-    def __init__(self, holes: Mapping[str, Hole], pattern_source: SourceText, source: SourceText) -> None:
-        self.holes, self.pattern_source, self.source = holes, pattern_source, source
+    def __init__(
+        self, holes: Mapping[str, Hole], pattern_source: SourceText, source: SourceText, *, any_way: bool = False
+    ) -> None:
+        self.holes, self.pattern_source, self.source, self.any_way = holes, pattern_source, source, any_way
         self.steps = 0
 
     def ways(self, task: _Task) -> list[Bindings]:
-        """Every way to do ``task``."""
+        """Every way to do ``task``; only the first where any will do."""
         self.steps = 0
         found: dict[object, Bindings] = {}
         for bindings in self._solve((task, ()), {}):
             found.setdefault(tuple((name, _identity(bindings[name])) for name in sorted(bindings)), bindings)
+            if self.any_way:
+                break
             if len(found) > MAX_WAYS:
                 raise TooManyWays
         return list(found.values())
@@ -323,4 +327,4 @@ def equal(one: Binding, other: Binding, source: SourceText) -> bool:
         task: _Task = Items(one.items, other.items, None, one.statements)
     else:
         task = Pair(*(expression_of(each) if isinstance(each, str) else each for each in (one, other)))
-    return bool(Matcher({}, source, source).ways(task))
+    return bool(Matcher({}, source, source, any_way=True).ways(task))

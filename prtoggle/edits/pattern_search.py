@@ -49,12 +49,13 @@ class Match:
         return parent if isinstance(parent, ast.Expr) and isinstance(self.nodes[0], ast.expr) else None
 
 
-def matches(source: SourceText, scope: Scope, pattern: Pattern) -> list[Match]:
+def matches(source: SourceText, scope: Scope, pattern: Pattern, *, any_way: bool = False) -> list[Match]:
     """Every place in ``scope`` that has the syntax of ``pattern``, in source order.
 
-    An ``elif``, or a statement that shares its line with another, comes with ``refused`` set.
+    An ``elif``, or a statement that shares its line with another, comes with ``refused`` set. With ``any_way`` the
+    bindings are one way to match the place, not all.
     """
-    matcher = Matcher(pattern.holes, pattern.source, source)
+    matcher = Matcher(pattern.holes, pattern.source, source, any_way=any_way)
     lines = _anchor_lines(source, scope, pattern)
     if lines is not None and not lines:
         return []

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -38,6 +38,9 @@ class Writing:
 
     text: str
     copied: tuple[tuple[int, int], ...]
+
+
+Parser = Callable[[str], list[ast.stmt]]
 
 
 class Writer:
@@ -73,17 +76,23 @@ class Writer:
 
         return self._filled(draft, wanted, parsed, indent)
 
-    def _filled(self, draft: str, wanted: list[ast.stmt], parsed: object, indent: str) -> Writing:
+    def _filled(self, draft: str, wanted: list[ast.stmt], parsed: Parser, indent: str) -> Writing:
         """``draft`` with the bound text in place of the marks, and as few parentheses as give the tree ``wanted``."""
         draft = self._with_blocks(draft, indent)
         doubtful = frozenset(mark for mark, hole in self.put.holes.items() if self._may_need_parentheses(hole))
 
+        problem = "what put says, with the bound text in it, is something else"
+
         def text_with(wrapped: Iterable[str]) -> str | None:
+            nonlocal problem
             text = self._with_expressions(draft, frozenset(wrapped))
             try:
-                return text if same(wanted, parsed(text)) else None  # type: ignore[operator]
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                return None
+                return text if same(wanted, parsed(text)) else None
+            except SyntaxError as error:
+                problem = f"put, with the bound text in it, is not Python: {error.msg}"
+            except (ValueError, RecursionError, MemoryError) as error:
+                problem = f"put, with the bound text in it, cannot be parsed: {error!r}"
+            return None
 
         text = text_with(())
         if text is None and doubtful:
@@ -94,7 +103,7 @@ class Writer:
                 if shorter is not None:
                     text, needed = shorter, needed - {mark}
         if text is None:
-            raise CannotStand("put, with what its names are bound to, is not what it says")
+            raise CannotStand(problem)
         return Writing(text, tuple(self.copied))
 
     def _may_need_parentheses(self, hole: Hole) -> bool:
@@ -216,6 +225,19 @@ class Writer:
                             assert runs[0]
                             yield runs[0].mark
 
+    def _behind(self, end: int, indent: str) -> int:
+        """``end``, or the end of the comment lines behind it that still belong to a block at ``indent``."""
+        source, last = self.source, end
+        for number in range(source.line_of(end) + 1, len(source.lines) + 1):
+            row = source.line(number)
+            text = row.strip(" \t\f")
+            if text.startswith("#") and row.startswith(indent) and source.starts[number - 1] < self.within[1]:
+                last = source.starts[number - 1] + len(row)
+            elif text:
+                # Above a further statement of the block they would be that statement's.
+                return end if row.startswith(indent) else last
+        return last
+
     def _block(self, run: Run, indent: str) -> str:
         """The text of bound statements at ``indent`` (which the first line lacks), with comments above and behind."""
         source, statements = self.source, run.items
@@ -231,6 +253,7 @@ class Writer:
             while source.line(line - 1).strip(" \t\f").startswith("#") and source.starts[line - 2] >= self.within[0]:
                 line -= 1
             start = source.starts[line - 1] + len(_blanks(source.lines[line - 1]))
+            end = self._behind(end, old)
         self.copied.append((start, end))
         text = unix(source.text[start:end])
         rows = text.split("\n")

@@ -1,4 +1,4 @@
-"""Random programs, as text, with layout of all sorts: redundant parentheses, comments, tabs, several lines in brackets."""
+"""Random programs, as text, with layout of all sorts: more parentheses than needed, comments, tabs, long brackets."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from prtoggle.edits.kinds import PatternEdit
 from prtoggle.edits.outcome import Found, Missing, Several
-from prtoggle.edits.pattern import check, locate, parse
+from prtoggle.edits.pattern import PatternSyntaxError, check, locate, parse
 from prtoggle.edits.pattern_search import alone, matches
-from prtoggle.edits.pattern_tree import block_with, blocks_of, is_elif, statement_start
+from prtoggle.edits.pattern_tree import block_with, blocks_of, is_elif, item_spans, items_of, statement_start
 from prtoggle.edits.text import SourceText
 from tests.edits.helpers import made
 from tests.edits.pattern_helpers import scope_of
@@ -90,7 +90,7 @@ class Replace(ast.NodeTransformer):
 
 
 def tree_after(source: SourceText, replace: Callable[[dict[int, Any]], Replace]) -> str:
-    """The dump of a copy of the source's tree after the oracle's edit; ``replace`` is given the copies by original id."""
+    """The dump of the source's tree after the oracle's edit; ``replace`` is given the copies by the originals' id."""
     memo: dict[int, Any] = {}
     tree = copy.deepcopy(source.tree, memo)
     return dump(ast.parse(ast.unparse(ast.fix_missing_locations(replace(memo).visit(tree)))))
@@ -269,3 +269,37 @@ def test_the_arguments_of_a_call_go_over_as_they_are(text: str, data: Any) -> No
         return Replace({id(copied): new}, {})
 
     assert dump(ast.parse(made(source, result))) == tree_after(source, replace)
+
+
+@many
+@given(programs(), st.data())
+def test_a_run_in_any_list_replaced_by_itself_changes_nothing(text: str, data: Any) -> None:
+    source = SourceText(text)
+    lists = [node for node in inner_expressions(source.tree) if items_of(node)]
+    assume(lists)
+    node = data.draw(st.sampled_from(lists))
+    spans = item_spans(source, node)
+    start = data.draw(st.integers(0, len(spans) - 1))
+    end = data.draw(st.integers(start, len(spans)))
+    first, last = source.span(node)
+    if end > start:
+        a, b = spans[start][0], spans[end - 1][1]
+        pattern = f"{source.text[first:a]}$...R{source.text[b:last]}"
+    else:  # a run of nothing, between two commas
+        a = spans[start][0]
+        pattern = f"{source.text[first:a]}$...R, {source.text[a:last]}"
+    assume(not isinstance(items_of(node)[0], ast.GeneratorExp))
+    try:
+        parse(pattern)
+    except PatternSyntaxError:
+        # `{$...R}` could be a set or a dict, and `f(k=1, $...R, *a)` has no form.
+        assume(False)
+    assume(not check(PatternEdit(pattern, pattern)))
+    result = locate(source, scope_of(source), PatternEdit(pattern, pattern))
+    event(f"{type(result).__name__} {type(node).__name__}")
+    if isinstance(result, Found):
+        assert dump(ast.parse(made(source, result))) == dump(ast.parse(text))
+    elif isinstance(node, (ast.Dict, ast.Set)):
+        assume(False)
+    else:
+        assert isinstance(result, Several), (result, pattern)
