@@ -49,14 +49,11 @@ def _environment(root: Path) -> tuple[Path, Path]:
     shutil.copytree(home / "prtoggle", site / "prtoggle", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(home / "prtoggle_fixes", site / "prtoggle_fixes", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(home / "prtoggle.pth", site / "prtoggle.pth")
-    deps = os.pathsep.join(
-        sorted({str(Path(__import__(name).__file__).resolve().parents[1]) for name in ("yaml", "click")})
-    )
-    for entry in deps.split(os.pathsep):
-        (site / "zz_dependencies.pth").write_text(entry + "\n")
+    names = ("yaml", "click", "packaging", "unidiff", "rich")
+    found = {str(Path(str(__import__(name).__file__)).resolve().parents[1]) for name in names}
     for name in ("with", "without"):  # the same .pth besides ours, so that only ours differs
-        other = next((root / name / "lib").glob("python*")) / "site-packages"
-        shutil.copy(site / "zz_dependencies.pth", other / "zz_dependencies.pth")
+        folder = next((root / name / "lib").glob("python*")) / "site-packages"
+        (folder / "zz_dependencies.pth").write_text("\n".join(sorted(found)) + "\n")
     subprocess.run([str(pythons[1]), "-m", "compileall", "-q", str(site)], check=True)
     return pythons[0], pythons[1]
 
@@ -86,8 +83,8 @@ def measure(rounds: int) -> list[Row]:
                     patches:
                       - target: app.core.target
                         edits:
-                          - find: y = x + 1
-                            put: y = x + 2
+                          - find: 'y = x + 1'
+                            put: 'y = x + 2'
                 """
             )
         )

@@ -64,9 +64,9 @@ def _packages(values: dict[str, str | None], cwd: str, fix_path: str) -> set[str
     from prtoggle.runtime import packagelines, sources
 
     found: set[str] = set()
-    for known in sources.fix_files(environ={sources.VARIABLE: fix_path}):
+    for _, path in sources.listed(fix_path):
         try:
-            with open(known.path, "rb") as file:
+            with open(path, "rb") as file:
                 found.update(packagelines.package_names(file.read().decode("utf-8", "replace")))
         except OSError:
             continue

@@ -11,9 +11,7 @@ import os
 import sys
 from _thread import RLock
 
-from prtoggle.runtime import journal, loaders
-from prtoggle.runtime.refused import RevertRefusedError
-from prtoggle.runtime.resolve import Planned, resolve
+from prtoggle.runtime import journal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from prtoggle.integrations import Integration
+    from prtoggle.runtime.resolve import Planned
 
 
 class Finder:
@@ -92,7 +91,7 @@ class Finder:
                 self._plan(name, spec)
                 self.done.add(name)
         if name in self.refused:
-            return loaders.refuse(spec, self._message(name))
+            return self._refusing(spec, name)
         return self._load_planned(name, spec) if name in self.planned else spec
 
     def _module(self, name: str, path: Any, target: ModuleType | None) -> ModuleSpec | None:
@@ -102,24 +101,37 @@ class Finder:
             return None
         root = name.partition(".")[0]
         if root in self.refused:
-            return loaders.refuse(spec, self._message(root))
+            return self._refusing(spec, root)
         if name in self.planned:
             spec = self._load_planned(name, spec)
         for integration in self.integrations:
             if integration.registry_module == name:
                 seen = self.values.get(integration.variable)
+                from prtoggle.runtime import loaders
+
                 spec = loaders.after_load(spec, lambda module: integration.stand_down(module, seen))  # noqa: B023
                 break
         return spec
 
     def _load_planned(self, name: str, spec: ModuleSpec) -> ModuleSpec:
+        from prtoggle.runtime import loaders
+        from prtoggle.runtime.refused import RevertRefusedError
+
         try:
             return loaders.revert(spec, self.planned[name])
         except RevertRefusedError as error:
-            self.refuse(name.partition(".")[0], str(error))
-            return loaders.refuse(spec, self._message(name.partition(".")[0]))
+            root = name.partition(".")[0]
+            self.refuse(root, str(error))
+            return self._refusing(spec, root)
+
+    def _refusing(self, spec: ModuleSpec, package: str) -> ModuleSpec:
+        from prtoggle.runtime import loaders
+
+        return loaders.refuse(spec, self._message(package))
 
     def _plan(self, name: str, spec: ModuleSpec) -> None:
+        from prtoggle.runtime.resolve import Planned, resolve
+
         try:
             locations = [os.path.abspath(entry) for entry in spec.submodule_search_locations or ()]
             file = spec.origin if spec.has_location else None
@@ -140,6 +152,8 @@ class Finder:
         self._take(name, answer, modules)
 
     def _take(self, name: str, answer: dict[str, Any], modules: list[Planned]) -> None:
+        if modules:
+            self._show_what_runs()
         if os.environ.get("PRTOGGLE_TRACE") == "1" and modules:
             from prtoggle.runtime import trace
 
@@ -164,15 +178,36 @@ class Finder:
             notes = f" ({'; '.join(answer['notes'])})" if answer["notes"] else ""
             say(f"{', '.join(answer['parts'])} reverted in {answer['label']}{notes}")
 
+    def _show_what_runs(self) -> None:
+        from prtoggle.runtime import view
+
+        view.install_printers()
+        for name in view.MODULES:
+            if name in sys.modules:
+                view.adopt(sys.modules[name])
+            else:
+                self.wanted.setdefault(name, self._adopted)
+
+    def _adopted(self, name: str, path: Any, target: ModuleType | None) -> ModuleSpec | None:
+        """A module of Python's own that shows source lines, loaded for the first time."""
+        from prtoggle.runtime import loaders, view
+
+        spec = self._ask_others(name, path, target)
+        return loaders.after_load(spec, view.adopt) if spec is not None else None
+
     def _loaded(self, module: Planned) -> Any:
         def on_load(file: str) -> None:
             self.loaded.add(module.name)
+            if not journal.wanted():
+                return
+            from prtoggle.runtime.cache import digest
+
             journal.record(
                 "reverted",
                 module=module.name,
                 file=file,
-                before=module.before,
-                after=module.after,
+                before=digest(module.found),
+                after=digest(module.reverted),
                 parts=module.parts,
                 edits=[{"parts": e[0], "place": e[1], "line": e[2], "target": e[3]} for e in module.edits],
             )

@@ -18,10 +18,15 @@ VARIABLE = "PRTOGGLE_JOURNAL"
 _registered = False
 
 
+def wanted() -> bool:
+    """Whether anything is written."""
+    return bool(os.environ.get(VARIABLE))
+
+
 def start() -> None:
     """Write ``booted``, and see to it that forked children write ``forked``."""
     global _registered
-    if not os.environ.get(VARIABLE):
+    if not wanted():
         return
     record("booted", **_self())
     if not _registered and hasattr(os, "register_at_fork"):

@@ -23,6 +23,7 @@ else:
     SourceFileLoader = sys.modules["_frozen_importlib_external"].SourceFileLoader  # without importing importlib
 
 _classes: dict[tuple[str, type], type] = {}
+_CODE = type((lambda: None).__code__)
 _PLAIN = ("get_code", "source_to_code", "exec_module", "get_data", "path_stats", "_cache_bytecode")
 
 
@@ -131,7 +132,8 @@ def _reverting_class(kind: type) -> type:
 
         def _prtoggle_check(self, found: bytes) -> None:
             planned = self._prtoggle
-            if cache.digest(found) != planned.before:
+            planned.found = found
+            if cache.content(found) != planned.before:
                 reason = (
                     f"{self.path} is not the file that the plan was made from ({planned.file}): it changed, or "
                     f"another copy of {planned.name} was found"
@@ -174,18 +176,15 @@ def _reverting_class(kind: type) -> type:
 
 def _cached_code(loader: SourceFileLoader, planned: Planned, fullname: str) -> CodeType:
     """The code of the reverted text: from the private store, or compiled and kept there."""
-    import marshal
-
     if planned.trace is not None:
         tree = planned.trace(planned, loader.path)
         return loader.source_to_code(tree, loader.path)
     key = cache.digest(planned.after.encode(), loader.path.encode("utf-8", "surrogateescape"), flags())
     kept = cache.read("code", key)
-    if isinstance(kept, bytes):
-        code: CodeType = marshal.loads(kept)
-        return code
+    if type(kept) is _CODE:
+        return kept
     code = loader.source_to_code(planned.reverted, loader.path)
-    cache.write("code", key, marshal.dumps(code))
+    cache.write("code", key, code)
     return code
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from prtoggle.integrations import Integration
 
-FORMAT = b"1"
+FORMAT = b"2"
 TIMEOUT = 300
 _NAMES = ("python", "pypy")
 
@@ -38,13 +38,17 @@ sys.stdout.buffer.write(b"prtoggle answer\\n" + out)
 
 
 class Planned:
-    """One module of a plan, as the loader needs it. Hashes are :func:`prtoggle.runtime.cache.digest`."""
+    """One module of a plan, as the loader needs it.
+
+    ``before`` and ``after`` identify the texts (:func:`prtoggle.runtime.cache.content`); ``found`` is what the loader read.
+    """
 
     __slots__ = (
         "after",
         "before",
         "edits",
         "file",
+        "found",
         "name",
         "on_executed",
         "on_load",
@@ -60,7 +64,8 @@ class Planned:
         self.name = name
         self.file = file
         self.before = before
-        self.after = cache.digest(reverted)
+        self.after = cache.content(reverted)
+        self.found = b""
         self.reverted = reverted
         self.parts = parts
         self.edits = edits
@@ -88,7 +93,7 @@ def resolve(
 
     ``values`` are the selecting variables as boot saw them, ``fix_path`` is PRTOGGLE_PATH with absolute folders.
     """
-    files = [(found.kind, found.path) for found in sources.fix_files(environ={sources.VARIABLE: fix_path})]
+    files = sources.listed(fix_path)
     registries = _registries(integrations, package, locations)
     key = _key(package, locations, file, values, cwd + "\0" + fix_path, files, registries)
     kept = cache.read("plan", key)
@@ -161,7 +166,7 @@ def _metadata(parent: str, package: str) -> list[tuple[str, str]]:
 def _content(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
-            return cache.digest(file.read()).encode()
+            return cache.content(file.read()).encode()
     except OSError as error:
         return f"unreadable {error.errno}".encode()
 

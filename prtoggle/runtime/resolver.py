@@ -49,9 +49,11 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     )
     made = plan.make(wanted, known, package)
     read = [
-        (path, cache.digest(data) if data is not None else None) for path, data in made.read if not path.startswith("?")
+        (path, cache.content(data) if data is not None else None)
+        for path, data in made.read
+        if not path.startswith("?")
     ]
-    read += [(path, cache.digest(Path(path).read_bytes())) for path in _more_files(wanted, request)]
+    read += [(path, cache.content(Path(path).read_bytes())) for path in _more_files(wanted, request)]
     return {
         "label": package.label,
         "parts": made.in_force,
@@ -60,7 +62,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
             (
                 module.name,
                 str(module.file),
-                cache.digest(module.original),
+                cache.content(module.original),
                 module.reverted,
                 module.parts,
                 _edits(module, made),

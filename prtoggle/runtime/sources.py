@@ -15,6 +15,7 @@ A registry that a package carries itself is not a file of ours; :mod:`prtoggle.r
 from __future__ import annotations
 
 import os
+import sys
 
 from prtoggle.runtime.entrypoints import entry_points
 from prtoggle.value import Value
@@ -107,6 +108,21 @@ def fix_files(
 ) -> tuple[FixFile, ...]:
     """The files of :func:`find` alone."""
     return find(dirs=dirs, environ=environ, sys_path=sys_path).files
+
+
+_listed: tuple[object, list[tuple[str, str]]] | None = None
+
+
+def listed(fix_path: str) -> list[tuple[str, str]]:
+    """Kind and path of every reverse patch that this process can see, ``fix_path`` being ``PRTOGGLE_PATH``.
+
+    Remembered, and looked for again where ``sys.path`` changed since.
+    """
+    global _listed
+    seen = (fix_path, list(sys.path))
+    if _listed is None or _listed[0] != seen:
+        _listed = (seen, [(file.kind, file.path) for file in fix_files(environ={VARIABLE: fix_path})])
+    return _listed[1]
 
 
 def folder_number(path: str | os.PathLike[str]) -> str:

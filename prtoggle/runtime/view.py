@@ -15,17 +15,21 @@ import sys
 
 TYPE_CHECKING = False  # typing costs milliseconds to import
 if TYPE_CHECKING:
-    from types import TracebackType
+    from types import ModuleType, TracebackType
+    from typing import Any
+
+MODULES = ("linecache", "threading")
+"""Modules to :func:`adopt` as soon as they are loaded: importing them for this would cost milliseconds."""
 
 _texts: dict[str, bytes] = {}
-_installed = False
 
 
 def register(file: str, reverted: bytes) -> None:
     """Show ``reverted`` wherever the lines of ``file`` are asked for."""
     _texts[file] = reverted
-    _install()
-    sys.modules["linecache"].cache.pop(file, None)
+    linecache = sys.modules.get("linecache")
+    if linecache is not None:
+        linecache.cache.pop(file, None)
 
 
 def registered(file: str) -> bytes | None:
@@ -33,27 +37,43 @@ def registered(file: str) -> bytes | None:
     return _texts.get(file)
 
 
-def _install() -> None:
-    global _installed
-    if _installed:
-        return
-    _installed = True
-    import linecache
+def adopt(module: ModuleType) -> None:
+    """Make ``module``, one of :data:`MODULES`, show reverted text. A second time changes nothing."""
+    if module.__name__ == "linecache":
+        _adopt_linecache(module)
+    elif sys.version_info < (3, 13):
+        _adopt_threading(module)
 
+
+def install_printers() -> None:
+    """Replace the printers of uncaught exceptions that read the disk (up to Python 3.12) where they are Python's own."""
+    if sys.version_info >= (3, 13):
+        return
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _print_uncaught
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _print_unraisable
+
+
+def _adopt_linecache(linecache: Any) -> None:
     original = linecache.updatecache
+    if hasattr(original, "_prtoggle"):
+        return
 
     def updatecache(filename: str, module_globals: dict[str, object] | None = None) -> list[str]:
         data = _texts.get(filename)
         if data is None:
-            return original(filename, module_globals)
+            found: list[str] = original(filename, module_globals)
+            return found
         lines = _lines(data)
         linecache.cache[filename] = (len(data), None, lines, filename)
         return lines
 
     updatecache.__wrapped__ = original  # type: ignore[attr-defined]
+    updatecache._prtoggle = True  # type: ignore[attr-defined]
     linecache.updatecache = updatecache
-    if sys.version_info < (3, 13):
-        _replace_printers()
+    for file in _texts:
+        linecache.cache.pop(file, None)
 
 
 def _lines(data: bytes) -> list[str]:
@@ -68,35 +88,34 @@ def _lines(data: bytes) -> list[str]:
     return lines
 
 
-def _replace_printers() -> None:
-    import threading
+def _adopt_threading(threading: Any) -> None:
+    if threading.excepthook is not getattr(threading, "__excepthook__", None):
+        return
+
+    def excepthook(args: Any) -> None:
+        if args.exc_type is SystemExit or sys.stderr is None:
+            return
+        import traceback
+
+        name = args.thread.name if args.thread is not None else threading.get_ident()
+        text = f"Exception in thread {name}:\n"
+        text += "".join(traceback.format_exception(args.exc_type, args.exc_value, args.exc_traceback))
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+    threading.excepthook = excepthook
+
+
+def _print_uncaught(kind: type[BaseException], value: BaseException, where: TracebackType | None) -> None:
     import traceback
 
-    if sys.excepthook is sys.__excepthook__:
+    traceback.print_exception(kind, value, where)
 
-        def excepthook(kind: type[BaseException], value: BaseException, where: TracebackType | None) -> None:
-            traceback.print_exception(kind, value, where)
 
-        sys.excepthook = excepthook
+def _print_unraisable(args: sys.UnraisableHookArgs) -> None:
+    if sys.stderr is None:
+        return
+    import traceback
 
-    if threading.excepthook is getattr(threading, "__excepthook__", None):
-
-        def thread_excepthook(args: threading.ExceptHookArgs) -> None:
-            if args.exc_type is SystemExit or sys.stderr is None:
-                return
-            name = args.thread.name if args.thread is not None else threading.get_ident()
-            print(f"Exception in thread {name}:", file=sys.stderr)
-            traceback.print_exception(args.exc_type, args.exc_value, args.exc_traceback)
-            sys.stderr.flush()
-
-        threading.excepthook = thread_excepthook
-
-    if sys.unraisablehook is sys.__unraisablehook__:
-
-        def unraisablehook(args: sys.UnraisableHookArgs) -> None:
-            if sys.stderr is None:
-                return
-            print(f"{args.err_msg or 'Exception ignored in'}: {args.object!r}", file=sys.stderr)
-            traceback.print_exception(args.exc_type, args.exc_value, args.exc_traceback)
-
-        sys.unraisablehook = unraisablehook
+    print(f"{args.err_msg or 'Exception ignored in'}: {args.object!r}", file=sys.stderr)
+    traceback.print_exception(args.exc_type, args.exc_value, args.exc_traceback)

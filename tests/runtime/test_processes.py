@@ -424,7 +424,8 @@ def test_the_runtime_loads_only_what_is_cheap(project: Project) -> None:
     }
     assert probe and not extra & heavy, extra & heavy
     assert all(
-        name.startswith("prtoggle") or name in {"__future__", "_blake2", "atexit", "_json", "marshal", "time"} for name in extra
+        name.startswith("prtoggle") or name in {"__future__", "_blake2", "atexit", "_json", "marshal", "time"}
+        for name in extra
     ), extra
 
 
