@@ -250,8 +250,11 @@ class Writer:
         line = source.line_of(start)
         old = _blanks(source.lines[line - 1])
         if source.starts[line - 1] + len(old) == start:
-            while source.line(line - 1).strip(" \t\f").startswith("#") and source.starts[line - 2] >= self.within[0]:
-                line -= 1
+            for above in range(line - 1, 0, -1):
+                row = source.line(above).strip(" \t\f")
+                if (row and not row.startswith("#")) or source.starts[above - 1] < self.within[0]:
+                    break
+                line = above if row else line
             start = source.starts[line - 1] + len(_blanks(source.lines[line - 1]))
             end = self._behind(end, old)
         self.copied.append((start, end))

@@ -323,6 +323,9 @@ class TestKeeping:
         assert edit(src, "if x:\n    $...A\nelse:\n    $...B", "$...B\n$...A") == (
             "b()\na()\n\n# end\n    # stays\nc()\n"
         )
+        assert edit("if x:  # of if\n\n    # one\n\n    # two\n\n    a()\n", "if x:\n    $...A", "$...A") == (
+            "# one\n\n# two\n\na()\n"
+        )
         src = "if x:\n    a()\n    # of b\n    b()\n"
         assert edit(src, "if x:\n    $...A\n    b()", "$...A") == "a()\n"
         assert notes(src, "if x:\n    $...A\n    b()", "$...A") == ("comment lost at line 3: # of b",)

@@ -23,7 +23,7 @@ from tests.edits.helpers import made
 from tests.edits.pattern_helpers import scope_of
 from tests.edits.pattern_programs import programs
 
-EXAMPLES = int(os.environ.get("PRTOGGLE_EXAMPLES", "100"))
+EXAMPLES = int(os.environ.get("PRTOGGLE_EXAMPLES", "40"))
 many = settings(
     max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
