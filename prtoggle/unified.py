@@ -1,10 +1,12 @@
 """Two versions of files as a unified diff that ``git apply`` takes, bytes in and bytes out.
 
-Lines end at ``\\n`` alone, as they do for git, so that carriage returns and missing last line ends come back as they were.
+Lines end at ``\\n`` alone, as they do for git, so that carriage returns and missing last line ends come back as they
+were.
 
 Example::
 
-    unified("sglang/srt/x.py", b"a = 1\\n", b"a = 2\\n").startswith(b"diff --git a/sglang/srt/x.py b/sglang/srt/x.py\\n")
+    unified("sglang/srt/x.py", b"a = 1\\n", b"a = 2\\n").startswith(b"diff --git a/sglang/srt/x.py
+    b/sglang/srt/x.py\\n")
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ sys.stdout.buffer.write(b"prtoggle answer\\n" + out)
 class Planned:
     """One module of a plan, as the loader needs it.
 
-    ``before`` and ``after`` identify the texts (:func:`prtoggle.runtime.cache.content`); ``found`` is what the loader read.
+    ``before`` and ``after`` identify the texts (:func:`prtoggle.runtime.cache.content`); ``found`` is what the loader
+    read.
     """
 
     __slots__ = (

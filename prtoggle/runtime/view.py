@@ -46,7 +46,8 @@ def adopt(module: ModuleType) -> None:
 
 
 def install_printers() -> None:
-    """Replace the printers of uncaught exceptions that read the disk (up to Python 3.12) where they are Python's own."""
+    """Replace the printers of uncaught exceptions that read the disk (up to Python 3.12) where they are Python's
+    own."""
     if sys.version_info >= (3, 13):
         return
     if sys.excepthook is sys.__excepthook__:
