@@ -14,15 +14,13 @@ Example::
 
 from __future__ import annotations
 
-import os
 from dataclasses import astuple, dataclass, field, replace
-from functools import cache as once
-from pathlib import Path
 from typing import Any
 
 from prtoggle.edits import outcome as outcomes
 from prtoggle.edits.outcome import Found, Outcome, Replacement
 from prtoggle.edits.scope import split_target
+from prtoggle.ownstate import own_state
 from prtoggle.packages import Package
 from prtoggle.runtime import cache
 from prtoggle.sources import Sighting, Sources
@@ -50,18 +48,6 @@ class Memo:
         """Keep it for later runs."""
         if self.fresh and len(self.known) <= _MOST:
             cache.write(_KIND, own_state(), self.known)
-
-
-@once
-def own_state() -> str:
-    """A key over prtoggle's own code: what an older or newer one found out does not count."""
-    root = Path(__file__).parent
-    stamps = []
-    for folder in (root, root / "edits", root / "yamlfile", root / "integrations"):
-        with os.scandir(folder) as entries:
-            found = sorted((entry.name, entry.stat()) for entry in entries if entry.name.endswith(".py"))
-        stamps += [(str(folder), name, stat.st_mtime_ns, stat.st_size) for name, stat in found]
-    return cache.digest(repr(stamps).encode("utf-8", "replace"))
 
 
 class MemoSources(Sources):

@@ -51,6 +51,13 @@ def installed(library: Library, selection: Selection | None = None) -> list[Subj
     ]
 
 
+def absent(library: Library, selection: Selection | None = None) -> tuple[str, ...]:
+    """The packages that the selected fixes are for and that are not installed."""
+    return tuple(
+        name for name in _names(library, selection) if name in library.here.packages and not library.find(name)
+    )
+
+
 def named(against: Sequence[str], library: Library, index: Index, selection: Selection | None = None) -> list[Subject]:
     """Every release that ``against`` names, and those just below the range that ``contains`` names.
 

@@ -17,9 +17,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from prtoggle import __version__
 from prtoggle.installed import search_path
 from prtoggle.integrations import Integration, all_integrations
+from prtoggle.ownstate import own_state
 from prtoggle.runtime import cache, packagelines, sources
 from prtoggle.survey import Survey
 
@@ -65,7 +65,7 @@ def _key(found: sources.FoundFiles, path: Sequence[str]) -> str:
     integrations = all_integrations()
     parts = [
         FORMAT,
-        __version__.encode(),
+        own_state().encode(),
         repr((path, sys.version_info[:3], sys.implementation.cache_tag)).encode("utf-8", "replace"),
     ]
     names = {integration.package for integration in integrations}

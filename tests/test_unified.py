@@ -22,7 +22,8 @@ def git_apply(diff: bytes, files: dict[str, bytes], folder: Path) -> dict[str, b
     for name, data in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
-    env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CEILING_DIRECTORIES": str(folder)}
+    alone = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CEILING_DIRECTORIES": str(folder)}
+    env = {**os.environ, **alone}
     done = subprocess.run(["git", "apply", "-"], input=diff, cwd=folder, env=env, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode() + diff.decode("latin-1")
     return {name: (folder / name).read_bytes() for name in files}
@@ -54,7 +55,10 @@ def test_git_makes_the_bytes_that_were_meant(before: str, after: str, tmp_path: 
     assert git_apply(diff, {"pkg/mod.py": before.encode()}, tmp_path) == {"pkg/mod.py": after.encode()}
 
 
-@pytest.mark.parametrize("name", ["pkg/möd.py", "pkg/with space.py", 'pkg/quo"te.py', "pkg/back\\slash.py", "pkg/日本.py", "pkg/tab\t.py"])
+ODD = ["pkg/möd.py", "pkg/with space.py", 'pkg/quo"te.py', "pkg/back\\slash.py", "pkg/日本.py", "pkg/tab\t.py"]
+
+
+@pytest.mark.parametrize("name", ODD)
 def test_git_finds_files_of_odd_names(name: str, tmp_path: Path) -> None:
     assert git_apply(unified(name, b"a\n", b"b\n"), {name: b"a\n"}, tmp_path) == {name: b"b\n"}
 
@@ -75,7 +79,10 @@ def test_a_change_far_into_a_long_file_is_one_hunk_with_three_lines_of_context()
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(st.sampled_from(["a", "b", "c\r", ""]), max_size=14), st.lists(st.sampled_from(["a", "b", "d", ""]), max_size=14))
+@given(
+    st.lists(st.sampled_from(["a", "b", "c\r", ""]), max_size=14),
+    st.lists(st.sampled_from(["a", "b", "d", ""]), max_size=14),
+)
 def test_any_two_texts(old: list[str], new: list[str]) -> None:
     before, after = "\n".join(old).encode(), "\n".join(new).encode()
     if before == after:

@@ -69,7 +69,7 @@ def command(
     from prtoggle.cli.annotations import wanted, workflow_commands
     from prtoggle.library import Library
     from prtoggle.releases import Index
-    from prtoggle.subjects import installed, named
+    from prtoggle.subjects import absent, installed, named
 
     selection = parse_all(selections)
     library = Library(fixes)
@@ -79,6 +79,9 @@ def command(
         say("comparing")
         report = check(subjects, selection)
     _render(report, as_json)
+    if not against:
+        for name in absent(library, selection):
+            render.words(f"prtoggle: {name} is not installed, so not checked; --against takes releases of it")
     if github or wanted(os.environ):
         for line in workflow_commands(report):
             render.words(line)

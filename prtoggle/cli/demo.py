@@ -35,7 +35,14 @@ _ON = """Go on with
   prtoggle run ./x.diff -- COMMAND     the same for any merged diff"""
 
 
-@click.command("demo")
+_EPILOG = """\b
+Examples:
+  prtoggle demo
+  prtoggle demo --device cuda
+"""
+
+
+@click.command("demo", epilog=_EPILOG)
 @click.option(
     "--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True, help="Where the programs run."
 )

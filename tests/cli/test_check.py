@@ -126,6 +126,12 @@ class TestVerdicts:
         engine.package("engine", "1.2", core=GONE)
         golden("check_rot", engine, engine.run("check"))
 
+    def test_what_is_not_installed_is_said(self, engine: World) -> None:
+        engine.fix(102, FIX.replace("101", "102").replace("engine", "motor"))
+        ran = engine.run("check")
+        assert ran.code == 0
+        assert ran.err == "prtoggle: motor is not installed, so not checked; --against takes releases of it\n"
+
     def test_nothing_is_refused_because_it_is_not_there(self, engine: World) -> None:
         engine.fix(101, FIX.replace("engine: '>=1.2'", "engine: '>=1.3'"))
         engine.package("engine", "1.2", core=GONE)

@@ -129,11 +129,14 @@ class TestWhatIsSaid:
         golden("diff_several_releases", engine, engine.run("diff", "101", "--against", "engine>=1", env=env))
 
 
+CHECKED = "find: 'assert len(batch) <= self.limit'\n            put: ''"
+"""The second edit of the example, as it is written."""
+
 REFUSALS = {
     "unknown_number": ("110", FIXED, FIX),
     "unknown_part": ("101/slize", FIXED, FIX),
     "lacking_part": ("101/pad", FIXED, FIX),
-    "malformed": ("101", FIXED, FIX.replace("put: ''", "put: ["). replace("default: [slice]", "defualt: [slice]")),
+    "malformed": ("101", FIXED, FIX.replace("put: ''", "put: [").replace("default: [slice]", "defualt: [slice]")),
     "malformed_several": ("101", FIXED, FIX.replace("default:", "defualt:").replace("merged: 2", "merged: on 2")),
     "rot": ("101", GONE, FIX),
     "already_reverted": ("101", REVERTED, FIX),
@@ -141,15 +144,17 @@ REFUSALS = {
     "half_reverted": (
         "101",
         FIXED.replace("        assert len(batch) <= self.limit\n", ""),
-        FIX.replace("- part: assert", "- part: slice").replace(
-            "find: 'assert len(batch) <= self.limit'\n            put: ''",
-            "find: 'assert len(batch) <= self.limit'\n            put: ''\n            unfixed: 'return self.forward(batch)'",
-        ).replace("  assert: refuse a batch that is too long\n", ""),
+        FIX.replace("- part: assert", "- part: slice")
+        .replace(CHECKED, f"{CHECKED}\n            unfixed: 'return self.forward(batch)'")
+        .replace("  assert: refuse a batch that is too long\n", ""),
     ),
     "outside_contains": ("101", GONE, FIX.replace("engine: '>=1.2'", "engine: '>=1.3'")),
-    "does_not_compile": ("101/assert", FIXED, FIX.replace("find: 'assert len(batch) <= self.limit'\n            put: ''",
-        "match: 'assert len(batch) <= self.limit'\n            replacement: 'assert ('")),
-}  # fmt: skip
+    "does_not_compile": (
+        "101/assert",
+        FIXED,
+        FIX.replace(CHECKED, "match: 'assert len(batch) <= self.limit'\n            replacement: 'assert ('"),
+    ),
+}
 
 
 class TestRefusals:

@@ -105,9 +105,17 @@ def test_two_copies_on_the_path(installed: Environment, tmp_path: Path) -> None:
     shutil.copytree(
         CHECKOUT / "prtoggle", tmp_path / "other" / "prtoggle", ignore=shutil.ignore_patterns("__pycache__")
     )
-    code, found = findings(installed, PYTHONPATH=str(tmp_path / "other"))
+    _, found = findings(installed, PYTHONPATH=str(tmp_path / "other"))
     assert found["copies"][0][0] == "warning"
     assert str(tmp_path / "other") in found["copies"][0][1]
+
+
+@pytest.mark.parametrize("command", ["list", "check", "show 27360", "diff 27360"])
+def test_commands_work_where_a_selection_is_in_force(command: str, installed: Environment) -> None:
+    cache = {"PRTOGGLE_CACHE": str(installed.folder / "cache")}
+    plain = installed.python("-m", "prtoggle", *command.split(), env=cache)
+    selected = installed.python("-m", "prtoggle", *command.split(), env=cache | {"PRTOGGLE_REVERT": "27360/slice"})
+    assert (selected.stdout, selected.stderr) == (plain.stdout, plain.stderr)
 
 
 class TestVariables:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -163,6 +166,22 @@ def test_cases_that_are_not_written_out_are_asked_for(proving: World, monkeypatc
     monkeypatch.setenv("PRTOGGLE_CACHE", str(proving.root / "cache"))
     found = cases(Scenario(load(file.with_name("revert.yaml")), file))
     assert [case.revert for case in found] == ["none", "101", "101/slice+assert"]
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_interrupted_it_ends_what_runs(proving: World, name: str) -> None:
+    mark = proving.root / "pid"
+    wait = f"    import os, time\n    open({str(mark)!r}, 'w').write(str(os.getpid()))\n    time.sleep(60)\n    runner = Runner()"
+    write(proving, SCENARIO.replace("    runner = Runner()", wait))
+    running = proving.start("prove", "101/assert")
+    until = time.monotonic() + 60
+    while not (mark.is_file() and mark.read_text()) and time.monotonic() < until:
+        time.sleep(0.05)
+    running.send_signal(getattr(signal, name))
+    _, err = running.communicate(timeout=30)
+    assert (running.returncode, err) == (130, "prtoggle: interrupted\n")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(mark.read_text()), 0)
 
 
 @pytest.mark.slow
