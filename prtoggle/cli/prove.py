@@ -10,7 +10,9 @@ Example::
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +74,7 @@ def run_all(wanted: Sequence[Case], device: str, jobs: int) -> list[Proof]:
     """The proofs in the order of the cases; progress is said on stderr."""
     done: dict[tuple[str, str], Proof] = {}
     running: list[Case] = []
-    with render.progress() as say:
+    with _ended_as_interrupted(), render.progress() as say:
 
         def tell() -> None:
             now = ", ".join(
@@ -89,6 +91,20 @@ def run_all(wanted: Sequence[Case], device: str, jobs: int) -> list[Proof]:
             running.remove(found.case)
             tell()
     return [done[case.key] for case in wanted]
+
+
+@contextmanager
+def _ended_as_interrupted() -> Iterator[None]:
+    """SIGTERM is taken as Ctrl-C is, so that the processes of the cases end with this one."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def exit_code(proofs: Sequence[Proof]) -> int:
