@@ -123,7 +123,7 @@ def module_of(path: str, package: Package) -> str | None:
                 rest = rest[:-1]
             candidates.append(".".join(rest))
     there = [name for name in candidates if package.module_file(name) is not None]
-    return (there or candidates or [None])[0]  # the outermost folder of the package's name
+    return next(iter(there or candidates), None)  # the outermost folder of the package's name
 
 
 def _path(change: FileDiff) -> str:

@@ -83,6 +83,7 @@ class Package:
         if not self.locations and not self.file:
             return "the package has no folder that can be read (a zip import?)"
         return f"{self.where} has no module of this name"
+
     def _sourceless(self, module: str) -> Path | None:
         """The file of ``module`` where it is an extension module or bytecode alone."""
         head, _, rest = module.partition(".")

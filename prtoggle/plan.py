@@ -19,7 +19,7 @@ from pathlib import Path
 from prtoggle.catalog import Catalog, Request
 from prtoggle.edits.combine import Conflict, combine, verify
 from prtoggle.edits.kinds import LinesEdit
-from prtoggle.edits.outcome import Found
+from prtoggle.edits.outcome import Found, Replacement
 from prtoggle.edits.sequential import difference
 from prtoggle.errors import ConflictError, EditError, MalformedError, PrtoggleError, RefusedError
 from prtoggle.packages import Package
@@ -320,7 +320,9 @@ def _combine_decisions(taken: Sequence[Decision], sources: Sources) -> tuple[Pla
 def _combine_module(name: str, edits: list[tuple[Sighting, list[str]]], sources: Sources) -> PlannedModule:
     module = sources.module(name)
     assert isinstance(module, Module)
-    named, planned, notes = [], [], []
+    named: list[tuple[str, Replacement]] = []
+    planned: list[PlannedEdit] = []
+    notes: list[str] = []
     for sighting, names in edits:
         found = sighting.outcome
         assert isinstance(found, Found)

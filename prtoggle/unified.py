@@ -87,7 +87,5 @@ def _name(side: str, path: str) -> bytes:
     raw = os.fsencode(path)
     if all(byte >= 0x20 and byte < 0x7F and byte not in (0x22, 0x5C) for byte in raw):
         return side.encode() + raw
-    quoted = "".join(
-        _ESCAPES.get(byte) or (chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}") for byte in raw
-    )
+    quoted = "".join(_ESCAPES.get(byte) or (chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}") for byte in raw)
     return f'"{side}{quoted}"'.encode("ascii")

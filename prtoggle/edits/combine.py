@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -69,7 +70,9 @@ def combine(source: SourceText, named: Sequence[tuple[str, Replacement]]) -> str
 def verify(source: SourceText, new_text: str, filename: str = "<reverted>") -> SyntaxError | None:
     """Why ``new_text`` does not compile as this file's bytes; None where it does."""
     try:
-        compile(source.encode(new_text), filename, "exec", dont_inherit=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the target's own compilation will give them
+            compile(source.encode(new_text), filename, "exec", dont_inherit=True)
     except SyntaxError as error:
         return error
     except UnicodeEncodeError as error:

@@ -18,6 +18,7 @@ import codecs
 import io
 import re
 import tokenize
+import warnings
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
@@ -70,7 +71,9 @@ class SourceText:
     @cached_property
     def tree(self) -> ast.Module:
         """The syntax tree. Raises SyntaxError (ValueError for a null byte) as ``compile`` does."""
-        return ast.parse(self.text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a target's text warns of is between it and its own compilation
+            return ast.parse(self.text)
 
     def line(self, number: int) -> str:
         """Line ``number`` (from 1) without its line end."""

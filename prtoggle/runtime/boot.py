@@ -54,7 +54,7 @@ def boot() -> None:
         for package in packages:
             made.refuse(package, problem)
     finder = made
-    sys.meta_path.insert(0, made)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, made)
     _watch(made)
     journal.start()
 

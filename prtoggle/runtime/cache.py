@@ -17,6 +17,10 @@ import marshal
 import os
 import stat
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 try:
     from _blake2 import blake2b  # hashlib loads OpenSSL, which costs milliseconds
 except ImportError:  # pragma: no cover - a build without the accelerator
@@ -117,7 +121,7 @@ def read(kind: str, key: str) -> object | None:
 
 
 def _read_all(handle: int, size: int) -> bytes:
-    chunks = []
+    chunks: list[bytes] = []
     while True:
         chunk = os.read(handle, max(size, 1) + 1)
         if not chunk:
@@ -125,7 +129,7 @@ def _read_all(handle: int, size: int) -> bytes:
         chunks.append(chunk)
 
 
-def write(kind: str, key: str, value: object) -> bool:
+def write(kind: str, key: str, value: Any) -> bool:
     """Keep ``value`` (what marshal takes) under ``kind`` and ``key``; False where it could not be kept."""
     where = folder()
     if where is None:

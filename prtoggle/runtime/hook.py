@@ -67,8 +67,8 @@ class Finder:
         """Another hook put itself in front and could load a planned module before this finder is asked."""
         finders = sys.meta_path
         if self in finders:
-            finders.remove(self)  # type: ignore[arg-type]
-            finders.insert(0, self)  # type: ignore[arg-type]
+            finders.remove(self)
+            finders.insert(0, self)
 
     def _ask_others(self, name: str, path: Any, target: ModuleType | None) -> ModuleSpec | None:
         for finder in list(sys.meta_path):

@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec, SourceFileLoader
     from types import CodeType, ModuleType
+    from typing import Any
 
     from prtoggle.runtime.resolve import Planned
 else:
@@ -43,8 +44,8 @@ def after_load(spec: ModuleSpec, action: object) -> ModuleSpec:
     loader = spec.loader
     made = _derived("after", type(loader), _after_class)
     copied = _copy(loader, made)
-    copied._prtoggle_action = action  # type: ignore[attr-defined]
-    spec.loader = copied  # type: ignore[assignment]
+    copied._prtoggle_action = action
+    spec.loader = copied
     return spec
 
 
@@ -72,7 +73,7 @@ class _Refusing:
         return False
 
 
-def _reverting(loader: object, planned: Planned) -> object:
+def _reverting(loader: object, planned: Planned) -> Any:
     kind = type(loader)
     if not isinstance(loader, SourceFileLoader):
         raise RevertRefusedError(
@@ -81,12 +82,12 @@ def _reverting(loader: object, planned: Planned) -> object:
         )
     made = _derived("revert", kind, _reverting_class)
     copied = _copy(loader, made)
-    copied._prtoggle = planned  # type: ignore[attr-defined]
-    copied._prtoggle_served = False  # type: ignore[attr-defined]
+    copied._prtoggle = planned
+    copied._prtoggle_served = False
     return copied
 
 
-def _copy(loader: object, kind: type) -> object:
+def _copy(loader: object, kind: Any) -> Any:
     copied = kind.__new__(kind)
     copied.__dict__.update(loader.__dict__)
     return copied
@@ -99,7 +100,7 @@ def _derived(role: str, kind: type, make: object) -> type:
 
 
 def _after_class(kind: type) -> type:
-    class After(kind):  # type: ignore[misc, valid-type]
+    class After(kind):  # type: ignore[misc]
         def exec_module(self, module: ModuleType) -> None:
             super().exec_module(module)
             self._prtoggle_action(module)
@@ -111,7 +112,7 @@ def _after_class(kind: type) -> type:
 def _reverting_class(kind: type) -> type:
     plain = all(getattr(kind, name, None) is getattr(SourceFileLoader, name, None) for name in _PLAIN)
 
-    class Reverting(kind):  # type: ignore[misc, valid-type]
+    class Reverting(kind):  # type: ignore[misc]
         _prtoggle: Planned
 
         def get_data(self, path: str) -> bytes:
@@ -194,7 +195,7 @@ def flags() -> bytes:
     return repr(
         (
             sys.implementation.cache_tag,
-            external.MAGIC_NUMBER,  # type: ignore[attr-defined]
+            external.MAGIC_NUMBER,
             sys.flags.optimize,
             sys.flags.dev_mode,
             "no_debug_ranges" in sys._xoptions,

@@ -101,11 +101,9 @@ def marked(planned: Planned, file: str) -> ast.Module:
 
 def _import(tree: ast.Module) -> ast.stmt:
     node = ast.parse(f"from {__name__} import MARKS as {NAME}").body[0]
-    anchor = tree.body[0] if tree.body else None
     for child in ast.walk(node):
-        if hasattr(child, "lineno"):
-            child.lineno = child.end_lineno = anchor.lineno if anchor else 1
-            child.col_offset = child.end_col_offset = 0
+        if tree.body:
+            ast.copy_location(child, tree.body[0])
     return node
 
 
@@ -158,7 +156,8 @@ def _insert(tree: ast.Module, line: int, key: str) -> bool:
 
 def _top(node: ast.stmt) -> int:
     decorators = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+    lines: list[int] = [node.lineno, *(decorator.lineno for decorator in decorators)]
+    return min(lines)
 
 
 def _block(node: ast.stmt, line: int) -> list[ast.stmt] | None:
