@@ -19,7 +19,7 @@ from pathlib import Path
 from prtoggle.catalog import Catalog, Request
 from prtoggle.edits.combine import Conflict, combine, verify
 from prtoggle.edits.kinds import LinesEdit
-from prtoggle.edits.outcome import Found, Replacement
+from prtoggle.edits.outcome import Found, Missing, Replacement, Several
 from prtoggle.edits.sequential import difference
 from prtoggle.errors import ConflictError, EditError, MalformedError, PrtoggleError, RefusedError
 from prtoggle.packages import Package
@@ -278,13 +278,22 @@ def refusal_of(decision: Decision) -> RefusedError:
         text, line = getattr(seen.outcome, "nearest", ""), getattr(seen.outcome, "line", 0)
         if text:
             nearest = f"{seen.module}:{line}: {text.strip()}" if line else text
-    hint = decision.hint or _HINTS.get(decision.verdict, "")
+    hint = decision.hint or _hint(decision.verdict, seen)
     return RefusedError(
         f"{decision.name}: {decision.verdict.value} in {decision.package.label}: {decision.reason}",
         place=place,
         nearest=nearest,
         hint=hint,
     )
+
+
+def _hint(verdict: Verdict, seen: Sighting | None) -> str:
+    if verdict is Verdict.ROT and seen is not None:
+        if isinstance(seen.outcome, Several):
+            return "let the edit say more of its place, or its target which definition it means: f#2"
+        if isinstance(seen.outcome, Missing) and "no Python source" in seen.outcome.reason:
+            return "install the package with its Python sources"
+    return _HINTS.get(verdict, "")
 
 
 _HINTS = {
