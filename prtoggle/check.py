@@ -12,8 +12,8 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from prtoggle.catalog import Catalog, Request
@@ -125,23 +125,27 @@ class Report:
         return 1 if self.unhealthy else 4 if self.unavailable else 0
 
 
-def check(subjects: Sequence[Subject], selection: Selection = ALL) -> Report:
-    """The verdict for every part of every selected fix in every subject.
+def check(
+    subjects: Sequence[Subject], selection: Selection = ALL, *, say: Callable[[str], None] = lambda _: None
+) -> Report:
+    """The verdict for every part of every selected fix in every subject. ``say`` is told what takes long.
 
     Raises:
         SelectionError: the selection names what no subject knows.
     """
     memo = Memo.load()
+    there = [subject for subject in subjects if subject.package is not None]
+    with memo.shared([lambda memo, each=each: _look(each, selection, memo) for each in there]):  # type: ignore[misc]
+        say(f"comparing {len(there)} releases" if len(there) > 1 else "comparing")
     cells: list[Cell] = []
     unknown: dict[str, list[PrtoggleError]] = {}
     known: set[str] = set()
-    for subject in subjects:
-        if subject.package is None or subject.catalog is None:
-            continue
-        sources = MemoSources(subject.package, memo)
-        for text, request in _requests(subject.catalog, selection, unknown):
-            known.add(text)
-            cells.extend(_cells(request, subject, sources))
+    for subject in there:
+        looked = _look(subject, selection, memo)
+        cells.extend(looked.cells)
+        known.update(looked.known)
+        for text, problem in looked.unknown.items():
+            unknown.setdefault(text, []).append(problem)
     memo.save()
     for text, errors in unknown.items():
         if text not in known:
@@ -155,8 +159,27 @@ def check(subjects: Sequence[Subject], selection: Selection = ALL) -> Report:
     return Report((*cells, *_unavailable(cells, gone)), gone, tuple(problems.values()))
 
 
+@dataclass
+class _Looked:
+    """What was seen in one subject, and which items of the selection it knows."""
+
+    cells: list[Cell] = field(default_factory=list)
+    known: set[str] = field(default_factory=set)
+    unknown: dict[str, PrtoggleError] = field(default_factory=dict)
+
+
+def _look(subject: Subject, selection: Selection, memo: Memo) -> _Looked:
+    looked = _Looked()
+    assert subject.package is not None and subject.catalog is not None
+    sources = MemoSources(subject.package, memo)
+    for text, request in _requests(subject.catalog, selection, looked.unknown):
+        looked.known.add(text)
+        looked.cells.extend(_cells(request, subject, sources))
+    return looked
+
+
 def _requests(
-    catalog: Catalog, selection: Selection, unknown: dict[str, list[PrtoggleError]]
+    catalog: Catalog, selection: Selection, unknown: dict[str, PrtoggleError]
 ) -> Iterator[tuple[str, Request]]:
     if selection.everything:
         for request in catalog.everything():
@@ -167,7 +190,7 @@ def _requests(
             found = list(catalog.resolve(Selection((choice,))))
         except SelectionError as problem:
             # A release's own registry may lack what another's has.
-            unknown.setdefault(str(choice), []).append(problem)
+            unknown[str(choice)] = problem
             continue
         for request in found:
             yield str(choice), request

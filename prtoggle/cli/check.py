@@ -76,8 +76,8 @@ def command(
     with render.progress() as say:
         index = Index(python_version=python_version, platform=platform, refresh=refresh, say=say)
         subjects = named(against, library, index, selection) if against else installed(library, selection)
-        say("comparing")
-        report = check(subjects, selection)
+    with render.progress() as say:
+        report = check(subjects, selection, say=say)
     _render(report, as_json)
     if not against:
         for name in absent(library, selection):

@@ -135,39 +135,42 @@ def indented(text: str, by: str = "    ") -> str:
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
     """A function that takes what goes on now. It is said on stderr once it takes over two seconds: on a terminal as a
-    line that goes away, else as a line for each."""
-    if not on_terminal(sys.stderr):
-        with _timed_lines() as say:
-            yield say
-        return
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    with console.status("") as status:
-        yield lambda text: status.update(f"prtoggle: {text}")
-
-
-@contextmanager
-def _timed_lines() -> Iterator[Callable[[str], None]]:
+    line that goes away, else as a line for each. No thread is started before, and none is left behind."""
     import threading
 
-    lock = threading.Lock()
     waiting: list[threading.Timer] = []
+    shown: list[Any] = []
 
     def stop() -> None:
         while waiting:
-            waiting.pop().cancel()
+            timer = waiting.pop()
+            timer.cancel()
+            timer.join()
+
+    def show(text: str) -> None:
+        if not on_terminal(sys.stderr):
+            words(f"prtoggle: {text} ...")
+            return
+        if not shown:
+            from rich.console import Console
+
+            shown.append(Console(stderr=True).status(""))
+            shown[0].start()
+        shown[0].update(f"prtoggle: {text}")
 
     def say(text: str) -> None:
-        with lock:
-            stop()
-            timer = threading.Timer(SLOW, words, (f"prtoggle: {text} ...",))
-            timer.daemon = True
-            timer.start()
-            waiting.append(timer)
+        stop()
+        if shown:
+            show(text)
+            return
+        timer = threading.Timer(SLOW, show, (text,))
+        timer.daemon = True
+        timer.start()
+        waiting.append(timer)
 
     try:
         yield say
     finally:
-        with lock:
-            stop()
+        stop()
+        if shown:
+            shown[0].stop()
