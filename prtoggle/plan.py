@@ -129,7 +129,7 @@ def make(selection: Selection, catalog: Catalog, package: Package) -> Plan:
             raise refusal(refused)
     modules = _combine(chosen, sources)
     read = tuple(_trace_of(name, found, package) for name, found in sources.read.items())
-    return Plan(package, selection, tuple(chosen), tuple(skipped), modules, read, _notes(chosen))
+    return Plan(package, selection, tuple(chosen), tuple(skipped), modules, read, _notes(chosen, skipped))
 
 
 def survey(catalog: Catalog, sources: Sources) -> Iterable[Choice]:
@@ -376,9 +376,14 @@ def _trace_of(name: str, found: object, package: Package) -> tuple[str, bytes | 
     return (str(file) if file else f"?{name}"), None
 
 
-def _notes(choices: Sequence[Choice]) -> tuple[str, ...]:
+def _notes(choices: Sequence[Choice], skipped: Sequence[Choice]) -> tuple[str, ...]:
     notes = [f"{decision.name}: {decision.verdict.value}" for choice in choices for decision in choice.absent]
+    notes += [f"{choice.fix.id} skipped: {_first_reason(choice)}" for choice in skipped]
     return (*notes, *(note for choice in choices for note in choice.fix.notes))
+
+
+def _first_reason(choice: Choice) -> str:
+    return next((f"{decision.name} {decision.verdict.value}" for decision in choice.refused), "nothing to take out")
 
 
 __all__ = [

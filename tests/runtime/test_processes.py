@@ -495,3 +495,17 @@ def test_the_child_environment_reaches_programs_started_by_full_path(project: Pr
         [sys.executable, str(script)], env=project.env("7"), capture_output=True, text=True, cwd=os.path.sep
     )
     assert done.stdout == "reverted\n"
+
+
+def test_everything_takes_out_what_applies_and_says_what_it_skips(project: Project) -> None:
+    project.fix(8, target="app.core.g", edits="- match: return f()\n  replacement: return 'g ' + f()")
+    project.fix(9, target="app.core.gone", edits="- match: x\n  replacement: y")
+    done = project.python("import app.core; print(app.core.g())", revert="all")
+    assert done.out == "g reverted\n", done.err
+    assert "9 skipped: 9 rot" in done.notices[0] and "7, 8 reverted" in done.notices[0]
+
+
+def test_an_import_error_inside_a_reverted_module_is_not_masked(project: Project) -> None:
+    project.package({"app/core.py": CORE + "import no_such_module_here\n"})
+    done = project.python("try:\n    import app.core\nexcept ImportError as error:\n    print(error.name)", revert="7")
+    assert done.out == "no_such_module_here\n", done.err
