@@ -20,7 +20,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,8 +101,13 @@ def commands_of(block: Block) -> Iterator[Command]:
         yield Command(command, tuple(lines[begin:at]), block.line + first + 1)
 
 
-def run_document(blocks: Iterable[Block], folder: Path) -> list[Outcome]:
-    """Write the files and run the commands of a document, in its order, in one shell; output and errors together."""
+def run_document(
+    blocks: Iterable[Block], folder: Path, *, given: frozenset[str] = frozenset(), env: Mapping[str, str] | None = None
+) -> list[Outcome]:
+    """Write the files and run the commands of a document, in its order, in one shell; output and errors together.
+
+    ``given`` are the needs that are met: then the blocks with just these are run, and no others.
+    """
     script, commands = ["__code=0"], []
     for index, block in enumerate(blocks):
         if block.file:
@@ -110,7 +115,7 @@ def run_document(blocks: Iterable[Block], folder: Path) -> list[Outcome]:
             kept.write_text(block.text, encoding="utf-8")
             target = f"'{block.file}'"
             script.append(f"mkdir -p \"$(dirname {target})\" && cp '{kept}' {target}")
-        elif block.language == "console" and not block.needs:
+        elif block.language == "console" and block.needs == given:
             for command in commands_of(block):
                 commands.append(command)
                 script.append(f"(exit $__code)\n{command.text}\n__code=$?; printf '{_MARK}%s{_MARK}' $__code")
@@ -121,7 +126,7 @@ def run_document(blocks: Iterable[Block], folder: Path) -> list[Outcome]:
     done = subprocess.run(
         ["bash", "-c", "\n".join(script)],
         cwd=work,
-        env=_environ(folder),
+        env={**_environ(folder), **(env or {})},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

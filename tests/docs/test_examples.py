@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from prtoggle.releases import cache_folder
 from prtoggle.yamlfile import loads
 from tests.docs.blocks import Block, blocks_of, differences, matches, run_document
+from tests.sglang.harness import release
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -37,6 +39,21 @@ FRAGMENTS = [(d, b) for d, b in BLOCKS if b.language == "yaml" and not is_whole(
 @pytest.mark.parametrize("document", RUN, ids=ident)
 def test_the_commands_of_a_document_print_what_it_shows(document: Path, tmp_path: Path, installed: str) -> None:
     found = differences(run_document(blocks_of(document), tmp_path))
+    assert not found, "\n\n".join(found)
+
+
+SGLANG = frozenset({"sglang"})
+WITH_SGLANG = [d for d in DOCUMENTS if any(b.needs == SGLANG for b in blocks_of(d))]
+
+
+@pytest.mark.sglang
+@pytest.mark.parametrize("document", WITH_SGLANG, ids=ident)
+def test_the_commands_of_a_document_print_what_it_shows_beside_a_real_sglang(
+    document: Path, tmp_path: Path, installed: str
+) -> None:
+    root = release("0.5.16")
+    env = {"PYTHONPATH": str(root), "PRTOGGLE_CACHE": str(cache_folder())}
+    found = differences(run_document(blocks_of(document), tmp_path, given=SGLANG, env=env))
     assert not found, "\n\n".join(found)
 
 
