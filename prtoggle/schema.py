@@ -118,7 +118,10 @@ def _edit() -> Schema:
         "append": _CODE,
         "find": {**_CODE, "description": "A code pattern: $X is one expression, $...X a run."},
         "put": {**_CODE_OR_EMPTY, "description": "What comes there; '' deletes a whole statement."},
-        "unfixed": {**_CODE, "description": "How the place looks without the fix."},
+        "unfixed": {
+            "description": "How the place looks without the fix; a list where it can look in several ways.",
+            "anyOf": [_CODE, {"type": "array", "items": _CODE, "minItems": 1}],
+        },
         "diff": {**_CODE, "description": "A unified diff of the target's file, applied as it stands."},
         "merged_diff": {**_CODE, "description": "The fix's own diff of the target's file, taken backwards."},
     }

@@ -113,8 +113,9 @@ class Sources:
             return Sighting(edit, target, name, scope)
         outcome = _locate(module.source, scope, edit)
         unfixed: tuple[int, ...] = ()
-        if not isinstance(outcome, Found) and isinstance(edit.kind, PatternEdit) and edit.kind.unfixed is not None:
-            unfixed = pattern.sightings(module.source, scope, edit.kind.unfixed)
+        if not isinstance(outcome, Found) and isinstance(edit.kind, PatternEdit):
+            looks = (pattern.sightings(module.source, scope, text) for text in edit.kind.unfixed)
+            unfixed = tuple(sorted({line for lines in looks for line in lines}))
         return Sighting(edit, target, name, outcome, unfixed, scope)
 
 

@@ -150,7 +150,7 @@ def _plain_missing(sighting: Sighting) -> bool:
     """Not there, and the edit has no picture of the unfixed state that could have been looked for."""
     kind = sighting.edit.kind
     return (
-        isinstance(sighting.outcome, Missing) and sighting.scope is not None and getattr(kind, "unfixed", None) is None
+        isinstance(sighting.outcome, Missing) and sighting.scope is not None and not getattr(kind, "unfixed", ())
     )
 
 

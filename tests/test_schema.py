@@ -88,6 +88,8 @@ def edits(draw: st.DrawFn, parts: list[str]) -> dict[str, Any]:
         edit |= {"find": "f($X)", "put": draw(st.sampled_from(["$X", ""]))}
         if draw(st.booleans()):
             del edit["unfixed"]
+        elif draw(st.booleans()):
+            edit["unfixed"] = [edit["unfixed"], "g($Y)"]
     some = draw(st.lists(st.sampled_from(parts), min_size=1, unique=True))
     edit["part"] = some if draw(st.booleans()) else some[0]
     return edit

@@ -83,7 +83,7 @@ def test_a_good_file_says_what_the_fix_is() -> None:
     assert (patch.target, patch.place) == ("pkg.mod.C.m", Place("revert.yaml", 19, 9))
     first, second = patch.edits
     assert (first.parts, first.place) == (("slice",), Place("revert.yaml", 21, 13))
-    assert first.kind == PatternEdit("x = x[:, :$N]", "", "y(x)")
+    assert first.kind == PatternEdit("x = x[:, :$N]", "", ("y(x)",))
     assert second.parts == ("on",)
     assert second.kind == LinesEdit("if x:\n    raise ValueError('x')\n", "replace", "")
 

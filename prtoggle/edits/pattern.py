@@ -48,8 +48,9 @@ def check(edit: PatternEdit) -> tuple[PatternSyntaxError, ...]:
     """All problems of an edit that can be seen without a source; each names its ``field``."""
     problems: list[PatternSyntaxError] = []
     parsed: dict[str, Pattern] = {}
-    for field, text in (("find", edit.find), ("put", edit.put), ("unfixed", edit.unfixed)):
-        if text is None or (field == "put" and not text.strip()):
+    looks = zip(unfixed_fields(edit), edit.unfixed, strict=True)
+    for field, text in (("find", edit.find), ("put", edit.put), *looks):
+        if field == "put" and not text.strip():
             continue
         try:
             pattern = parse(text)
@@ -63,6 +64,12 @@ def check(edit: PatternEdit) -> tuple[PatternSyntaxError, ...]:
     if "find" in parsed and "put" in parsed:
         problems += _unbound(parsed["find"], parsed["put"])
     return tuple(problems)
+
+
+def unfixed_fields(edit: PatternEdit) -> tuple[str, ...]:
+    """What the patterns of ``unfixed`` are called in problems: ``unfixed``, or ``unfixed 2`` where there are several."""
+    several = len(edit.unfixed) > 1
+    return tuple(f"unfixed {number}" if several else "unfixed" for number in range(1, len(edit.unfixed) + 1))
 
 
 def _too_wide(pattern: Pattern, field: str) -> Iterator[PatternSyntaxError]:

@@ -16,7 +16,7 @@ from prtoggle.edits.kinds import DiffEdit, EditKind, LinesEdit, PatternEdit, Pre
 from prtoggle.errors import MalformedError, PrtoggleError
 from prtoggle.spec import Edit
 from prtoggle.yamlfile.fields import Reader
-from prtoggle.yamlfile.nodes import Node, Scalar
+from prtoggle.yamlfile.nodes import Node, Scalar, Sequence
 
 WAYS = {
     "match": ("replacement", "prepend", "append"),
@@ -95,25 +95,36 @@ def _lines(reader: Reader, fields: dict[str, Node]) -> LinesEdit | None:
 
 def _pattern(reader: Reader, node: Node, fields: dict[str, Node]) -> PatternEdit | None:
     find = reader.code(fields["find"], "find", empty="the code to find")
-    put = unfixed = None
+    put = None
+    unfixed: tuple[str, ...] | None = ()
     if "put" in fields:
         put = reader.code(fields["put"], "put")
     else:
         reader.bad(node, "the edit has 'find' and no field 'put', expected the code to put there, or '' to delete")
     if "unfixed" in fields:
-        unfixed = reader.code(fields["unfixed"], "unfixed", empty="how the place looks without the fix")
-        if unfixed is None:
-            return None
-    if find is None or put is None:
+        unfixed = _unfixed(reader, fields["unfixed"])
+    if find is None or put is None or unfixed is None:
         return None
     edit = PatternEdit(find, put, unfixed)
     problems = pattern.check(edit)
+    node_list = fields.get("unfixed")
+    looks = node_list.items if isinstance(node_list, Sequence) else (node_list,)
+    scalars = {**fields, **dict(zip(pattern.unfixed_fields(edit), looks, strict=False))}
     for problem in problems:
-        scalar = fields[problem.field]
+        scalar = scalars[problem.field]
         assert isinstance(scalar, Scalar)
         place = reader.tree.place_in(scalar, problem.line, problem.column)
         reader.bad(place, problem.what, hint=problem.hint)
     return None if problems else edit
+
+
+def _unfixed(reader: Reader, node: Node) -> tuple[str, ...] | None:
+    """One pattern, or a list of them; None where one is wrong."""
+    expected = "how the place looks without the fix"
+    items = reader.items(node, "unfixed", expected=expected) if isinstance(node, Sequence) else (node,)
+    found = [reader.code(item, "unfixed", empty=expected) for item in items]
+    good = tuple(text for text in found if text is not None)
+    return good if good and len(good) == len(found) else None
 
 
 def _diff(reader: Reader, node: Node, name: str) -> DiffEdit | None:

@@ -9,7 +9,7 @@ from prtoggle.edits.pattern import Pattern, PatternSyntaxError, check, parse
 
 
 def problems(find: str, put: str = "", unfixed: str | None = None) -> list[str]:
-    return [f"{each.field}:{each.line}:{each.column}: {each.what}" for each in check(PatternEdit(find, put, unfixed))]
+    return [f"{each.field}:{each.line}:{each.column}: {each.what}" for each in check(PatternEdit(find, put, () if unfixed is None else (unfixed,)))]
 
 
 def error(text: str) -> PatternSyntaxError:
@@ -136,7 +136,7 @@ def test_two_runs_side_by_side_say_nothing() -> None:
 
 
 def test_all_problems_come_at_once() -> None:
-    assert [each.field for each in check(PatternEdit("f(", "g(", "$"))] == ["find", "put", "unfixed"]
+    assert [each.field for each in check(PatternEdit("f(", "g(", ("$",)))] == ["find", "put", "unfixed"]
 
 
 def test_one_expression_or_statements() -> None:
