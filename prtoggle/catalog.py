@@ -25,6 +25,7 @@ from prtoggle.integrations import Integration
 from prtoggle.registry import read, registry_file
 from prtoggle.runtime.packagelines import package_names
 from prtoggle.runtime.sources import BadSource, FixFile, find
+from prtoggle.runtime.sources import read as read_file
 from prtoggle.selection import Choice, Selection
 from prtoggle.spec import Fix, Origin
 from prtoggle.yamlfile import load as load_file
@@ -257,7 +258,7 @@ def _load(file: FixFile) -> Fix | Problem:
 
 def _names_in(path: str) -> tuple[str, ...]:
     try:
-        return package_names(Path(path).read_bytes().decode("utf-8", "replace"))
+        return package_names(read_file(path).decode("utf-8", "replace"))
     except OSError:
         return ()
 

@@ -18,6 +18,7 @@ from prtoggle import diffs
 from prtoggle.diffs import FileDiff
 from prtoggle.errors import MalformedError, Place, PrtoggleError, RefusedError, SelectionError
 from prtoggle.packages import Package
+from prtoggle.runtime.sources import read
 from prtoggle.spec import ONLY_PART, Edit, Fix, Origin, Patch, Variant
 
 _SKIPPED_FOLDERS = frozenset(
@@ -53,7 +54,7 @@ def diff_fix(path: str | Path, *, package: Package) -> Fix:
     """
     file = Path(path)
     try:
-        text = file.read_bytes().decode("utf-8", "surrogateescape")
+        text = read(file).decode("utf-8", "surrogateescape")
     except OSError as error:
         raise SelectionError(f"the diff {file} cannot be read: {error.strerror or error}") from None
     return from_text(text, str(file), package)

@@ -38,7 +38,7 @@ def boot() -> None:
     from prtoggle.runtime import hook, journal
 
     packages = {integration.package for integration in integrations}
-    problem = ""
+    problem, blind = "", []
     try:
         cwd = os.getcwd()
     except OSError:
@@ -46,7 +46,8 @@ def boot() -> None:
     entries = os.environ.get("PRTOGGLE_PATH", "").split(os.pathsep)
     fix_path = os.pathsep.join(os.path.normpath(os.path.join(cwd, entry)) for entry in entries if entry.strip())
     try:
-        packages.update(_packages(values, cwd, fix_path))
+        found, blind = _packages(values, cwd, fix_path)
+        packages.update(found)
     except Exception as error:
         problem = f"boot failed: {type(error).__name__}: {error}"
     made = hook.Finder(values, tuple(packages), integrations, cwd, fix_path)
@@ -57,25 +58,45 @@ def boot() -> None:
     sys.meta_path.insert(0, made)
     _watch(made)
     journal.start()
+    for reason in blind:
+        reason = f"{reason}; {hook.describe(values)} may be for a package that cannot be told, and is not in force in it"
+        journal.record("refused", package="?", reason=reason)
+        hook.say(f"ERROR: {reason}")
+    made.look_back()
 
 
-def _packages(values: dict[str, str | None], cwd: str, fix_path: str) -> set[str]:
-    """Every package that a visible reverse patch, or a diff in the selection, could be for."""
+def _packages(values: dict[str, str | None], cwd: str, fix_path: str) -> tuple[set[str], list[str]]:
+    """Every package that a visible reverse patch, or a diff in the selection, could be for; and, of what could have
+    been selected, what does not say so: no package can be refused for it."""
     from prtoggle.runtime import packagelines, sources
 
     found: set[str] = set()
+    blind: list[str] = []
+    selected = " ".join(value for value in values.values() if value)
     for _, path in sources.listed(fix_path):
+        problem = "names no package"
+        names: tuple[str, ...] = ()
         try:
-            with open(path, "rb") as file:
-                found.update(packagelines.package_names(file.read().decode("utf-8", "replace")))
-        except OSError:
-            continue
+            names = packagelines.package_names(sources.read(path).decode("utf-8", "replace"))
+        except OSError as error:
+            problem = f"cannot be read: {error.strerror or error}"
+        if "prtoggle" in names:
+            problem, names = "is for prtoggle itself, which cannot be reverted", ()
+        found.update(names)
+        number = sources.folder_number(path)
+        if not names and (not number or number in selected or "all" in selected):
+            blind.append(f"{path} {problem}")
+    for source in sources.unreadable(fix_path):
+        if source.kind == "path":
+            blind.append(f"{sources.VARIABLE} {source.where}: {source.what}")
     for value in values.values():
-        if value and (".diff" in value or ".patch" in value):
+        if value and (".diff" in value.lower() or ".patch" in value.lower()):
             from prtoggle.runtime import diffroots
 
-            found.update(diffroots.roots(value, cwd))
-    return {name for name in found if name.isidentifier()}
+            names_of_diffs, problems = diffroots.roots(value, cwd)
+            found.update(names_of_diffs)
+            blind.extend(problems)
+    return {name for name in found if name.isidentifier()}, blind
 
 
 def _watch(made: object) -> None:
@@ -86,10 +107,8 @@ def _watch(made: object) -> None:
     def ended() -> None:
         from prtoggle.runtime import hook, journal
 
-        bad = made.check()  # type: ignore[attr-defined]
-        for name in bad:
-            reason = f"{name} was loaded by another import hook, without its revert"
-            journal.record("refused", package=name.partition(".")[0], reason=reason)
+        for package, reason in made.check():  # type: ignore[attr-defined]
+            journal.record("refused", package=package, reason=reason)
             hook.say(f"ERROR: {reason}")
         journal.record("ended", loaded=sorted(made.loaded))  # type: ignore[attr-defined]
 

@@ -9,25 +9,33 @@ from __future__ import annotations
 import os
 
 from prtoggle import selection
+from prtoggle.runtime import sources
 
 _MARKS = ("--- ", "+++ ", "rename from ", "rename to ", "diff --git ")
 
 
-def roots(value: str, cwd: str) -> set[str]:
-    """Candidates over all diffs that the selection text ``value`` names. A diff that cannot be read gives none."""
+def roots(value: str, cwd: str) -> tuple[set[str], list[str]]:
+    """Candidates over all diffs that the selection text ``value`` names, and why a diff gives none."""
     found: set[str] = set()
+    problems: list[str] = []
     for choice in selection.parse(value).choices:
         if choice.kind != "diff":
             continue
+        path = os.path.join(cwd, choice.path)
         try:
-            with open(os.path.join(cwd, choice.path), encoding="utf-8", errors="replace") as lines:
-                for line in lines:
-                    if line.startswith(_MARKS):
-                        for name in line.replace('"', "").split("\t")[0].split():
-                            found.update(_folders(name))
-        except OSError:
+            text = sources.read(path).decode("utf-8", "replace")
+        except OSError as error:
+            problems.append(f"the diff {path} cannot be read: {error.strerror or error}")
             continue
-    return found
+        names: set[str] = set()
+        for line in text.split("\n"):
+            if line.startswith(_MARKS):
+                for name in line.replace('"', "").split("\t")[0].split():
+                    names.update(_folders(name))
+        found |= names
+        if not names:
+            problems.append(f"the diff {path} names no package")
+    return found, problems
 
 
 def _folders(path: str) -> list[str]:

@@ -30,6 +30,7 @@ class Finder:
         values: the selecting variables as boot saw them.
         wanted: module name -> what to do when it is looked for.
         refused: package -> why it may not be imported here.
+        watched: packages of which submodules are looked at too: not planned yet, or refused.
         planned: module name -> its plan, for every package planned so far.
     """
 
@@ -47,26 +48,36 @@ class Finder:
         self.fix_path = fix_path
         self.lock = RLock()
         self.done: set[str] = set()
+        self.deciding: set[str] = set()
         self.refused: dict[str, str] = {}
         self.planned: dict[str, Planned] = {}
         self.loaded: set[str] = set()
         self.packages = packages
         self.wanted: dict[str, Any] = {name: self._package for name in packages}
+        self.watched: set[str] = set(packages)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forked)
 
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Called by the import system for every module that is not loaded yet."""
         act = self.wanted.get(name)
         if act is None:
-            if sys.meta_path[0] is not self:
+            if not sys.meta_path or sys.meta_path[0] is not self:
                 self._to_front()
-            return None
+            if path is None or name.partition(".")[0] not in self.watched:
+                return None
+            act = self._submodule
         found: ModuleSpec | None = act(name, path, target)
         return found
+
+    def _forked(self) -> None:
+        """The thread that held the lock may not be in this child."""
+        self.lock = RLock()
 
     def _to_front(self) -> None:
         """Another hook put itself in front and could load a planned module before this finder is asked."""
         finders = sys.meta_path
-        if self in finders:
+        if self in finders and isinstance(finders, list):
             finders.remove(self)
             finders.insert(0, self)
 
@@ -86,13 +97,60 @@ class Finder:
         spec = self._ask_others(name, path, target)
         if spec is None:
             return None
-        with self.lock:
-            if name not in self.done:
-                self._plan(name, spec)
-                self.done.add(name)
+        self._decide(name, spec)
         if name in self.refused:
             return self._refusing(spec, name)
         return self._load_planned(name, spec) if name in self.planned else spec
+
+    def _decide(self, package: str, spec: ModuleSpec) -> None:
+        """Make the plan for ``package``, unless that was done."""
+        with self.lock:
+            if package in self.done:
+                return
+            if package in self.deciding:
+                self.refuse(package, f"prtoggle needs {package} itself to resolve the selection in this process")
+                return
+            self.deciding.add(package)
+            try:
+                self._plan(package, spec)
+                self.done.add(package)
+            finally:
+                self.deciding.discard(package)
+            if package not in self.refused:
+                self.watched.discard(package)
+
+    def _submodule(self, name: str, path: Any, target: ModuleType | None) -> ModuleSpec | None:
+        """A module of a package that came into ``sys.modules`` past this finder, or that is refused."""
+        root = name.partition(".")[0]
+        if root not in self.done:
+            self._decide_loaded(root)
+        if name in self.wanted:
+            found: ModuleSpec | None = self.wanted[name](name, path, target)
+            return found
+        if root not in self.refused:
+            return None
+        spec = self._ask_others(name, path, target)
+        return self._refusing(spec, root) if spec is not None else None
+
+    def _decide_loaded(self, package: str) -> None:
+        """Make the plan for a package that is in ``sys.modules`` already; where it is refused, whoever asks for it
+        again does not get what is there."""
+        module = sys.modules.get(package)
+        spec = getattr(module, "__spec__", None)
+        if module is not None and spec is None:
+            spec = _made_up(module)
+        if spec is None:
+            return
+        self._decide(package, spec)
+        if package in self.refused and package in sys.modules:
+            say(f"ERROR: {package} was imported before prtoggle could revert it: {self.refused[package]}")
+            self._forget(package)
+
+    def look_back(self) -> None:
+        """Decide on packages that were imported before this finder was in place."""
+        for package in self.packages:
+            if package in sys.modules:
+                self._decide_loaded(package)
 
     def _module(self, name: str, path: Any, target: ModuleType | None) -> ModuleSpec | None:
         """A planned module, or a package's own registry."""
@@ -148,8 +206,15 @@ class Finder:
             reason = f"{', '.join(early)} was imported before prtoggle could revert it"
             self.refuse(name, reason)
             say(f"ERROR: {reason}")
+            self._forget(name)
             return
         self._take(name, answer, modules)
+
+    def _forget(self, package: str) -> None:
+        """Whoever asks for ``package`` from now on is refused, and does not get what was imported too early."""
+        for name in list(sys.modules):
+            if name == package or name.startswith(f"{package}."):
+                del sys.modules[name]
 
     def _take(self, name: str, answer: dict[str, Any], modules: list[Planned]) -> None:
         if modules:
@@ -219,6 +284,7 @@ class Finder:
         first = package not in self.refused
         self.refused.setdefault(package, reason)
         self.wanted.setdefault(package, self._package)
+        self.watched.add(package)
         self.done.add(package)
         if first:
             journal.record("refused", package=package, reason=reason)
@@ -229,16 +295,52 @@ class Finder:
             f"{self.refused[package]}"
         )
 
-    def check(self) -> list[str]:
-        """Modules that run without the revert that was selected for them, with nobody having been told: loaded by
-        another import hook, or before this finder was in place. Never right, so never silent."""
+    def check(self) -> list[tuple[str, str]]:
+        """Packages that run without the revert that was selected for them, with nobody having been told, each with
+        the reason: what another import hook loaded. Never right, so never silent."""
         for package in self.packages:
-            module = sys.modules.get(package)
-            spec = getattr(module, "__spec__", None)
-            if spec is not None and package not in self.done:
-                self.done.add(package)
-                self._plan(package, spec)
-        return [name for name in self.planned if name in sys.modules and name not in self.loaded]
+            if package in sys.modules and package not in self.done:
+                self._decide_loaded(package)
+        found = []
+        for name in self.planned:
+            if name in sys.modules and name not in self.loaded:
+                reason = f"{name} was loaded by another import hook, without its revert"
+                found.append((name.partition(".")[0], reason))
+        for name, planned, file in self._other_names():
+            reason = f"{file} was executed as {name} too, without the revert of {planned}"
+            found.append((planned.partition(".")[0], reason))
+        return found
+
+    def _other_names(self) -> list[tuple[str, str, str]]:
+        """Modules made from the file of a planned module under another name: a script, a symbolic link."""
+        files = {os.path.realpath(module.file): name for name, module in self.planned.items()}
+        last = {os.path.basename(file) for file in files} | {os.path.basename(m.file) for m in self.planned.values()}
+        found = []
+        for name, module in list(sys.modules.items()) if files else ():
+            known = getattr(module, "__dict__", {})
+            file = known.get("__file__")
+            if name in self.planned or not isinstance(file, str):
+                continue
+            if os.path.basename(file) not in last and not os.path.islink(file):
+                continue
+            planned = files.get(os.path.realpath(file))
+            spec = known.get("__spec__")
+            if planned is not None and getattr(spec, "name", None) != planned:  # python -m goes through the loader
+                found.append((name, planned, file))
+        return found
+
+
+def _made_up(module: ModuleType) -> ModuleSpec:
+    """A spec for a module that has none (made by hand, or run as a script)."""
+    from importlib.machinery import ModuleSpec
+
+    locations = getattr(module, "__path__", None)
+    file = getattr(module, "__file__", None)
+    spec = ModuleSpec(module.__name__, None, origin=file, is_package=locations is not None)
+    spec.has_location = file is not None
+    if locations is not None:
+        spec.submodule_search_locations = list(locations)
+    return spec
 
 
 def describe(values: dict[str, str | None]) -> str:

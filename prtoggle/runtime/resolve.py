@@ -166,8 +166,7 @@ def _metadata(parent: str, package: str) -> list[tuple[str, str]]:
 
 def _content(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
-            return cache.content(file.read()).encode()
+        return cache.content(sources.read(path)).encode()
     except OSError as error:
         return f"unreadable {error.errno}".encode()
 
@@ -186,15 +185,15 @@ def _registries(integrations: tuple[Integration, ...], package: str, locations: 
             found.append((integration.package, locations[0]))
             continue
         for entry in sys.path:
-            folder = os.path.join(entry or os.getcwd(), integration.package)
+            folder = os.path.join(entry or os.curdir, integration.package)
             if os.path.isfile(os.path.join(folder, "__init__.py")):
-                found.append((integration.package, folder))
+                found.append((integration.package, os.path.abspath(folder)))
                 break
     return found
 
 
 def _ask(request: dict[str, Any]) -> dict[str, Any]:
-    name = os.path.basename(sys.executable or "").lower()
+    name = os.path.basename(os.fsdecode(sys.executable or "")).lower()
     problem = "this process does not know its Python executable"
     if name.startswith(_NAMES):
         try:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 VARIABLE = "PRTOGGLE_PATH"
 FILE = "revert.yaml"
 BUNDLED = "prtoggle_fixes"
+MOST = 64 << 20
+_KIND, _REGULAR, _INVALID = 0o170000, 0o100000, 22  # as in stat and errno, which cost an import
 
 
 class FixFile(Value):
@@ -110,7 +112,7 @@ def fix_files(
     return find(dirs=dirs, environ=environ, sys_path=sys_path).files
 
 
-_listed: tuple[object, list[tuple[str, str]]] | None = None
+_listed: tuple[object, list[tuple[str, str]], tuple[BadSource, ...]] | None = None
 
 
 def listed(fix_path: str) -> list[tuple[str, str]]:
@@ -121,8 +123,32 @@ def listed(fix_path: str) -> list[tuple[str, str]]:
     global _listed
     seen = (fix_path, list(sys.path))
     if _listed is None or _listed[0] != seen:
-        _listed = (seen, [(file.kind, file.path) for file in fix_files(environ={VARIABLE: fix_path})])
+        found = find(environ={VARIABLE: fix_path})
+        _listed = (seen, [(file.kind, file.path) for file in found.files], found.bad)
     return _listed[1]
+
+
+def unreadable(fix_path: str) -> tuple[BadSource, ...]:
+    """The sources that :func:`listed` could not read."""
+    listed(fix_path)
+    assert _listed is not None
+    return _listed[2]
+
+
+def read(path: str | os.PathLike[str]) -> bytes:
+    """The contents of a regular file of at most :data:`MOST` bytes. Raises OSError for all else: a pipe would wait for
+    ever, and a device has no end."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    try:
+        found = os.fstat(handle)
+        if found.st_mode & _KIND != _REGULAR:
+            raise OSError(_INVALID, "not a regular file", os.fspath(path))
+        if found.st_size > MOST:
+            raise OSError(_INVALID, f"longer than {MOST >> 20} MiB", os.fspath(path))
+        with open(handle, "rb", closefd=False) as file:
+            return file.read(MOST + 1)
+    finally:
+        os.close(handle)
 
 
 def folder_number(path: str | os.PathLike[str]) -> str:
@@ -158,8 +184,9 @@ def _folders(
 
 
 def _files(folder: str) -> list[str]:
+    """What is called ``revert.yaml`` and is no file counts too: reading it says so, passing over it would not."""
     itself = os.path.join(folder, FILE)
-    if os.path.isfile(itself):
+    if os.path.lexists(itself):
         return [itself]
     files = [os.path.join(folder, name, FILE) for name in sorted(os.listdir(folder))]
-    return [file for file in files if os.path.isfile(file)]
+    return [file for file in files if os.path.lexists(file)]

@@ -29,7 +29,7 @@ def register(file: str, reverted: bytes) -> None:
     _texts[file] = reverted
     linecache = sys.modules.get("linecache")
     if linecache is not None:
-        linecache.cache.pop(file, None)
+        getattr(linecache, "cache", {}).pop(file, None)  # it may be the module that is being loaded
 
 
 def registered(file: str) -> bytes | None:

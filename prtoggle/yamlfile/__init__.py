@@ -18,7 +18,7 @@ import re
 from types import MappingProxyType
 
 from prtoggle.errors import MalformedError, Place, RefusedError, did_you_mean
-from prtoggle.runtime.sources import folder_number
+from prtoggle.runtime.sources import folder_number, read
 from prtoggle.spec import ONLY_PART, Fix, Origin
 from prtoggle.versionrange import common, is_bounded_above
 from prtoggle.yamlfile.fields import PART, Reader
@@ -59,8 +59,7 @@ def load(path: str | os.PathLike[str], *, origin: Origin | None = None) -> Fix:
     """
     name = os.fspath(path)
     try:
-        with open(path, "rb") as file:
-            data = file.read()
+        data = read(path)
     except OSError as error:
         problem = RefusedError(f"cannot be read: {error.strerror or error}", place=Place(name))
         raise MalformedError((problem,)) from None
