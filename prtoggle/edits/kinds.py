@@ -22,8 +22,8 @@ class LinesEdit:
 
 @dataclass(frozen=True)
 class PatternEdit:
-    """A code pattern. ``put`` is empty for a deletion; ``unfixed`` shows how the place looks without the fix: one pattern, or
-    several where it can look in several ways (with another part of the fix still in)."""
+    """A code pattern. ``put`` is empty for a deletion; ``unfixed`` shows how the place looks without the fix: one
+    pattern, or several where it can look in several ways (with another part of the fix still in)."""
 
     find: str
     put: str

@@ -67,7 +67,8 @@ def check(edit: PatternEdit) -> tuple[PatternSyntaxError, ...]:
 
 
 def unfixed_fields(edit: PatternEdit) -> tuple[str, ...]:
-    """What the patterns of ``unfixed`` are called in problems: ``unfixed``, or ``unfixed 2`` where there are several."""
+    """What the patterns of ``unfixed`` are called in problems: ``unfixed``, or ``unfixed 2`` where there are
+    several."""
     several = len(edit.unfixed) > 1
     return tuple(f"unfixed {number}" if several else "unfixed" for number in range(1, len(edit.unfixed) + 1))
 

@@ -9,7 +9,10 @@ from prtoggle.edits.pattern import Pattern, PatternSyntaxError, check, parse
 
 
 def problems(find: str, put: str = "", unfixed: str | None = None) -> list[str]:
-    return [f"{each.field}:{each.line}:{each.column}: {each.what}" for each in check(PatternEdit(find, put, () if unfixed is None else (unfixed,)))]
+    return [
+        f"{each.field}:{each.line}:{each.column}: {each.what}"
+        for each in check(PatternEdit(find, put, () if unfixed is None else (unfixed,)))
+    ]
 
 
 def error(text: str) -> PatternSyntaxError:

@@ -18,7 +18,9 @@ from tests.sglang.test_real_baseline import is_stale
 pytestmark = pytest.mark.sglang
 
 OLD, NEW = "0.5.13.post1", "0.5.14"
-CHANGED = {"sglang/srt/model_executor/cuda_graph_buffer_registry.py": ("build_decode_registry", "build_prefill_registry")}
+CHANGED = {
+    "sglang/srt/model_executor/cuda_graph_buffer_registry.py": ("build_decode_registry", "build_prefill_registry")
+}
 
 
 def with_older_functions(file: str, names: tuple[str, ...]) -> tuple[str, str]:
@@ -68,7 +70,9 @@ def run(selection: str, root: Path, tmp_path: Path) -> tuple[subprocess.Complete
     return done, json.loads(done.stdout.splitlines()[-1])
 
 
-def test_the_newer_release_runs_the_older_code_of_those_functions(diff: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+def test_the_newer_release_runs_the_older_code_of_those_functions(
+    diff: tuple[Path, dict[str, str]], tmp_path: Path
+) -> None:
     path, older = diff
     done, seen = run(f"./{path.name}", release(NEW), tmp_path)
     assert is_stale(seen["slots"]["positions"]) and seen["slots"]["seq_lens"]["dtype"] == "int32"
@@ -83,7 +87,10 @@ def test_the_newer_release_runs_the_older_code_of_those_functions(diff: tuple[Pa
 def test_a_diff_of_another_release_is_refused(diff: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "prtoggle", "run", str(diff[0]), "--", sys.executable, str(HERE / "child_registry.py")],
-        env={**child_environment((release("0.5.23"),), {"TORCHDYNAMO_DISABLE": "1"}), "PRTOGGLE_CACHE": str(tmp_path / "cache")},
+        env={
+            **child_environment((release("0.5.23"),), {"TORCHDYNAMO_DISABLE": "1"}),
+            "PRTOGGLE_CACHE": str(tmp_path / "cache"),
+        },
         capture_output=True,
         text=True,
         timeout=240,
