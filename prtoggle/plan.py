@@ -348,7 +348,8 @@ def _combine_module(name: str, edits: list[tuple[Sighting, list[str]]], sources:
     problem = verify(module.source, text)
     if problem is not None:
         owners = ", ".join(dict.fromkeys(owner for owner, _ in named))
-        raise EditError(f"{name} does not compile after {owners}: {problem.msg} (line {problem.lineno})")
+        where = f" (line {problem.lineno})" if problem.lineno else ""
+        raise EditError(f"{name} does not compile after {owners}: {problem.msg}{where}")
     reverted = module.source.encode(text)
     return PlannedModule(name, module.file, module.data, reverted, tuple(planned), tuple(notes))
 

@@ -76,7 +76,7 @@ class Sources:
             data = file.read_bytes()
             source = SourceText.decode(data)
             _ = source.tree
-        except (OSError, SyntaxError, ValueError) as error:
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
             return Missing(f"module {name} cannot be read as Python: {type(error).__name__}: {error} ({file})")
         return Module(name, file, data, source)
 

@@ -78,8 +78,8 @@ def verify(source: SourceText, new_text: str, filename: str = "<reverted>") -> S
     except UnicodeEncodeError as error:
         lost = new_text[error.start : error.end]
         return SyntaxError(f"{lost!r} cannot be written in the file's encoding, {source.encoding}")
-    except ValueError as error:
-        return SyntaxError(str(error))
+    except (ValueError, RecursionError, MemoryError) as error:
+        return SyntaxError(str(error) or type(error).__name__)
     return None
 
 

@@ -157,7 +157,7 @@ def _metadata(parent: str, package: str) -> list[tuple[str, str]]:
         for part in ("METADATA", "RECORD"):
             try:
                 stat = os.stat(os.path.join(parent, name, part))
-                stamp += f"{stat.st_mtime_ns}:{stat.st_size};"
+                stamp += f"{stat.st_mtime_ns}:{stat.st_ctime_ns}:{stat.st_size};"
             except OSError:
                 pass
         found.append((name, stamp))
