@@ -90,10 +90,11 @@ def _ended() -> None:
 def marked(planned: Planned, file: str) -> ast.Module:
     """The reverted module's tree with a mark at each of its edits."""
     tree = ast.parse(planned.reverted, file)
+    ends = _Ends(planned, tree)
     for parts, place, line, target, reverted_line, baked in planned.edits:
         key = f"k{len(_known)}"
         edit = {"parts": parts, "place": place, "line": line, "target": target}
-        elsewhere = _insert(tree, reverted_line, key)
+        elsewhere = _insert(tree, reverted_line, key, ends.of(line, reverted_line))
         _known[key] = (planned.name, edit, elsewhere or baked)
     tree.body.insert(_first(tree.body), _import(tree))
     return ast.fix_missing_locations(tree)
@@ -125,13 +126,51 @@ def _first(body: list[ast.stmt]) -> int:
     return index
 
 
-def _insert(tree: ast.Module, line: int, key: str) -> bool:
-    """Put the mark in front of the innermost statement at ``line`` (behind the last one where none follows).
+class _Ends:
+    """Where text was deleted from the end of a block, what follows it stands in another block: this says which block
+    it was."""
+
+    def __init__(self, planned: Planned, tree: ast.Module) -> None:
+        from prtoggle.lineshift import LineShift
+
+        self.original = ast.parse(planned.found)
+        self.shift = LineShift(planned.found, planned.reverted)
+        self.reverted = {
+            (type(node), node.lineno): node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _blocks(node)
+        }
+
+    def of(self, line: int, reverted_line: int) -> ast.stmt | None:
+        """The last statement of the block that held ``line`` of the original, if ``reverted_line`` is behind it."""
+        body: list[ast.stmt] = self.original.body
+        holder: tuple[ast.stmt, int] | None = None
+        while True:
+            node = next((node for node in body if _top(node) <= line <= (node.end_lineno or 0)), None)
+            inner = _block(node, line) if node is not None else None
+            if node is None or inner is None:
+                break
+            holder = node, next(at for at, block in enumerate(_blocks(node)) if block is inner)
+            body = inner
+        if holder is None:
+            return None
+        same = self.reverted.get((type(holder[0]), self.shift(holder[0].lineno)))
+        blocks = _blocks(same) if same is not None else []
+        if holder[1] >= len(blocks):
+            return None
+        last = blocks[holder[1]][-1]
+        return last if (last.end_lineno or 0) < reverted_line else None
+
+
+def _insert(tree: ast.Module, line: int, key: str, last: ast.stmt | None = None) -> bool:
+    """Put the mark in front of the innermost statement at ``line``; behind ``last`` where that is given, and behind
+    the last one of the module where none follows.
 
     Returns whether the code around it may run elsewhere than in the interpreter.
     """
     body, elsewhere = tree.body, False
     at = 0
+    behind = 0
+    if last is not None:
+        line, behind = last.end_lineno or last.lineno, 1
     while True:
         at = next((i for i, node in enumerate(body) if _top(node) <= line <= (node.end_lineno or 0)), -1)
         if at < 0:
@@ -139,7 +178,8 @@ def _insert(tree: ast.Module, line: int, key: str) -> bool:
             break
         node = body[at]
         inner = _block(node, line)
-        if inner is None:
+        if inner is None or node is last:
+            at += behind
             break
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             elsewhere = elsewhere or any(_runs_elsewhere(decorator) for decorator in node.decorator_list)
@@ -163,6 +203,12 @@ def _top(node: ast.stmt) -> int:
 def _block(node: ast.stmt, line: int) -> list[ast.stmt] | None:
     """The block of ``node`` that holds ``line``: the last one that starts at or before it; None where the header
     holds it."""
+    holding = [block for block in _blocks(node) if _top(block[0]) <= line]
+    return max(holding, key=lambda block: _top(block[0])) if holding else None
+
+
+def _blocks(node: ast.stmt) -> list[list[ast.stmt]]:
+    """The blocks of a compound statement, always in the same order."""
     blocks: list[list[ast.stmt]] = []
     for field in ("body", "orelse", "finalbody"):
         block = getattr(node, field, None)
@@ -170,8 +216,7 @@ def _block(node: ast.stmt, line: int) -> list[ast.stmt] | None:
             blocks.append(block)
     for field in ("handlers", "cases"):
         blocks.extend(part.body for part in getattr(node, field, []))
-    holding = [block for block in blocks if _top(block[0]) <= line]
-    return max(holding, key=lambda block: _top(block[0])) if holding else None
+    return blocks
 
 
 def _runs_elsewhere(decorator: ast.expr) -> bool:
