@@ -3,6 +3,8 @@
 #   make demo       both fixes, fixed and reverted side by side; no GPU needed
 #   make test       all tests; pytest's arguments: make test PYTEST_ARGS="-x tests/edits"
 #   make test-all   the core's tests on Python 3.10 to 3.13, where those are found
+#   make gpu-test   the tests that need an NVIDIA GPU (tests/gpu), and their evidence, into docs/evidence; an environment
+#                   that has prtoggle and torch: make gpu-test GPU_PYTHON=python3; without evidence: EVIDENCE=
 #   make lint       ruff and mypy          make fix   let ruff repair what it can
 #   make bench      the benchmarks, into docs/benchmarks.md
 #   make build      an sdist and a wheel, in dist/
@@ -12,10 +14,12 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?= -n 2
+GPU_ARGS ?= -n 4 --dist worksteal
+EVIDENCE ?= docs/evidence
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all lint fix bench build clean venv
+.PHONY: demo test test-all gpu-test lint fix bench build clean venv
 
 venv:
 	@$(PYTHON) scripts/devenv.py $(VENV) --extras dev,torch
@@ -28,6 +32,9 @@ test: venv
 
 test-all:
 	@$(PYTHON) scripts/test_all.py -- $(PYTEST_ARGS)
+
+gpu-test: $(if $(GPU_PYTHON),,venv)
+	@PRTOGGLE_EVIDENCE=$(EVIDENCE) $(or $(GPU_PYTHON),$(BIN)/python) -m pytest tests/gpu $(GPU_ARGS)
 
 lint: venv
 	$(BIN)/ruff check

@@ -15,7 +15,7 @@ import pytest
 from tests.gpu import evidence as writer
 
 Record = Callable[..., None]
-RECORDED = "prtoggle evidence"
+RECORDED, MARKED = "prtoggle evidence", "needs a GPU"
 _tests: dict[str, dict[str, Any]] = {}
 
 
@@ -29,6 +29,13 @@ def no_gpu() -> str:
     if torch.version.cuda is None:
         return f"needs a CUDA device: torch {torch.__version__} is built without CUDA"
     return "" if torch.cuda.is_available() else "needs a CUDA device: torch sees none"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # A report's keywords do not tell the marker from this folder's name.
+    for item in items:
+        if item.get_closest_marker("gpu"):
+            item.user_properties.append((MARKED, True))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -49,7 +56,8 @@ def evidence(request: pytest.FixtureRequest) -> Record:
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     # With xdist the reports, user properties included, come to the process that writes.
-    if "gpu" not in report.keywords or not (report.when == "call" or report.outcome != "passed"):
+    marked = any(name == MARKED for name, _ in report.user_properties)
+    if not marked or not (report.when == "call" or report.outcome != "passed"):
         return
     entry: dict[str, Any] = {
         "test": report.nodeid,

@@ -99,7 +99,8 @@ def test_the_tests_write_what_they_saw_also_when_they_fail_and_over_several_work
 
 def test_a_run_without_a_gpu_writes_nothing(tmp_path: Path) -> None:
     env = {**os.environ, writer.VARIABLE: str(tmp_path / "out"), "CUDA_VISIBLE_DEVICES": ""}
-    command = [sys.executable, "-m", "pytest", "-q", "tests/gpu/test_capture.py"]
+    also = "tests/gpu/test_evidence.py::test_memchecks_words_are_read"
+    command = [sys.executable, "-m", "pytest", "-q", "tests/gpu/test_capture.py", also]
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "needs a CUDA device" in done.stdout, done.stdout + done.stderr
     assert not (tmp_path / "out").exists()
