@@ -2,7 +2,8 @@
 backwards.
 
 Paths are stripped to the package; tests and documentation are skipped by name; what cannot be taken out at run time
-(compiled sources, data of the package, a module that the change deleted) is refused by name.
+(compiled sources, data of the package, a module that the change deleted or renamed) is refused by name. A diff that
+changes nothing of any package is refused; one that changes others alone does not concern this one.
 
 Example::
 
@@ -54,7 +55,7 @@ def diff_fix(path: str | Path, *, package: Package) -> Fix:
     """
     file = Path(path)
     try:
-        text = read(file).decode("utf-8", "surrogateescape")
+        text = read(file).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
     except OSError as error:
         raise SelectionError(f"the diff {file} cannot be read: {error.strerror or error}") from None
     return from_text(text, str(file), package)
@@ -63,36 +64,39 @@ def diff_fix(path: str | Path, *, package: Package) -> Fix:
 def from_text(text: str, name: str, package: Package) -> Fix:
     """As :func:`diff_fix`, for the diff's text; ``name`` is what it is called in messages."""
     patches: list[Patch] = []
-    problems: list[PrtoggleError] = []
+    own: list[PrtoggleError] = []
+    compiled: list[PrtoggleError] = []
     notes: list[str] = []
+    elsewhere = False
+    place = Place(name)
     for change in diffs.parse(text, name=name, reverse=True):
         path = _path(change)
         if _skipped(path):
             notes.append(f"skipped {path} (tests and documentation)")
             continue
-        place = Place(name)
         module = module_of(path, package)
         if module is None:
+            elsewhere = True
             if path.endswith(_COMPILED):
-                problems.append(
-                    _cannot(
-                        path, "a compiled source: reverting the Python around it alone would be half a revert", place
-                    )
-                )
+                why = "a compiled source: reverting the Python around it alone would be half a revert"
+                compiled.append(_cannot(path, why, place))
             else:
                 notes.append(f"left as it is: {path} (not part of {package.name})")
         elif not path.endswith(".py"):
-            problems.append(_cannot(path, "not a Python module", place))
-        elif change.kind == "added":
+            own.append(_cannot(path, "not a Python module", place))
+        elif change.kind == "deleted":  # by the revert: the merged change added it
             notes.append(
                 f"left in place: {path}, a module that the change added; the code before it does not import it"
             )
         elif change.kind != "modified":
-            problems.append(_cannot(path, f"a file that the change {change.kind}", place))
+            what = {"added": "deleted"}.get(change.kind, change.kind)
+            own.append(_cannot(path, f"a file that the change {what}", place))
         elif change.edit.hunks:
             patches.append(Patch(module, (Edit((ONLY_PART,), change.edit, place),), place))
-    if problems and patches:
-        raise MalformedError(tuple(problems))
+    if own or (compiled and patches):
+        raise MalformedError((*own, *compiled))
+    if not patches and not elsewhere:
+        raise RefusedError("nothing in this diff can be taken out at run time", place=place, hint="; ".join(notes))
     variants = (Variant(package.name, "", (), (), tuple(patches), Place(name)),) if patches else ()
     return Fix(
         id=name,
