@@ -112,7 +112,9 @@ def test_compiled_sources_are_refused_beside_python_of_the_package_and_concern_n
     package: Package,
 ) -> None:
     kernel = OTHER.format("csrc/scatter.cu")
-    assert "csrc/scatter.cu cannot be taken out at run time: a compiled source" in str(refused(CHANGE + kernel, package))
+    assert "csrc/scatter.cu cannot be taken out at run time: a compiled source" in str(
+        refused(CHANGE + kernel, package)
+    )
     assert modules(kernel, package) == {}
 
 

@@ -59,7 +59,9 @@ def variant(*edits: str, versions: str = "", target: str = "engine.core.cut", mo
     text = "- package: engine\n"
     text += f"  versions: '{versions}'\n" if versions else ""
     text += textwrap.indent(more, "  ") + ("\n" if more else "")
-    return text + f"  patches:\n    - target: {target}\n      edits:\n" + "".join(f"        - {edit}\n" for edit in edits)
+    return (
+        text + f"  patches:\n    - target: {target}\n      edits:\n" + "".join(f"        - {edit}\n" for edit in edits)
+    )
 
 
 SLICE = "{find: 'x = x[:$N]', put: ''}"
@@ -91,7 +93,9 @@ def refused(release: Release, select: str, *fixes: Fix) -> PrtoggleError:
 WITHOUT = FIXED.replace("    x = x[:n]\n", "")
 MOVED = FIXED.replace("x = x[:n]", "x = clip(x, n)").replace("return x", "return (x)[:]")
 TWICE = FIXED.replace("    x = x[:n]\n", "    x = x[:n]\n" * 2)
-BOTH = variant("{find: 'x = x[:$N]', put: '', unfixed: 'y = x'}", "{find: 'return x', put: 'return 0', unfixed: 'z = 0'}")
+BOTH = variant(
+    "{find: 'x = x[:$N]', put: '', unfixed: 'y = x'}", "{find: 'return x', put: 'return 0', unfixed: 'z = 0'}"
+)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +143,9 @@ def test_the_version_alone_says_nothing_where_contains_does_not(tmp_path: Path) 
 @pytest.mark.parametrize("version", ["1.5.post1", "1.5+cu130", "1.0"])
 def test_final_post_and_local_versions_are_believed(tmp_path: Path, version: str) -> None:
     assert Release(tmp_path, version, core=FIXED).package.believed
-    assert verdict(Release(tmp_path / "x", version, core=WITHOUT), fix(variant(SEEN), contains=">=1.0")) is Verdict.ALREADY
+    assert (
+        verdict(Release(tmp_path / "x", version, core=WITHOUT), fix(variant(SEEN), contains=">=1.0")) is Verdict.ALREADY
+    )
 
 
 @pytest.mark.parametrize("version", ["1.5rc1", "1.5.dev3", "0.0.0", "0.0.0.dev0", "unknown"])

@@ -38,7 +38,8 @@ def boot() -> None:
     from prtoggle.runtime import hook, journal
 
     packages = {integration.package for integration in integrations}
-    problem, blind = "", []
+    problem = ""
+    blind: list[str] = []
     try:
         cwd = os.getcwd()
     except OSError:
@@ -59,7 +60,7 @@ def boot() -> None:
     _watch(made)
     journal.start()
     for reason in blind:
-        reason = f"{reason}; {hook.describe(values)} may be for a package that cannot be told, and is not in force in it"
+        reason += f"; {hook.describe(values)} may be for a package that cannot be told, and is not in force in it"
         journal.record("refused", package="?", reason=reason)
         hook.say(f"ERROR: {reason}")
     made.look_back()
@@ -93,7 +94,7 @@ def _packages(values: dict[str, str | None], cwd: str, fix_path: str) -> tuple[s
         if value and (".diff" in value.lower() or ".patch" in value.lower()):
             from prtoggle.runtime import diffroots
 
-            names_of_diffs, problems = diffroots.roots(value, cwd)
+            names_of_diffs, problems = diffroots.look(value, cwd)
             found.update(names_of_diffs)
             blind.extend(problems)
     return {name for name in found if name.isidentifier()}, blind
@@ -110,6 +111,9 @@ def _watch(made: object) -> None:
         for package, reason in made.check():  # type: ignore[attr-defined]
             journal.record("refused", package=package, reason=reason)
             hook.say(f"ERROR: {reason}")
+        unused = made.unused()  # type: ignore[attr-defined]
+        if unused and not journal.wanted():  # prtoggle run says it of all processes together
+            hook.say(f"note: took no effect here, since it was never imported: {'; '.join(unused)}")
         journal.record("ended", loaded=sorted(made.loaded))  # type: ignore[attr-defined]
 
     atexit.register(ended)

@@ -14,8 +14,13 @@ from prtoggle.runtime import sources
 _MARKS = ("--- ", "+++ ", "rename from ", "rename to ", "diff --git ")
 
 
-def roots(value: str, cwd: str) -> tuple[set[str], list[str]]:
-    """Candidates over all diffs that the selection text ``value`` names, and why a diff gives none."""
+def roots(value: str, cwd: str) -> set[str]:
+    """Candidates over all diffs that the selection text ``value`` names. A diff that cannot be read gives none."""
+    return look(value, cwd)[0]
+
+
+def look(value: str, cwd: str) -> tuple[set[str], list[str]]:
+    """As :func:`roots`, and why a diff gives none."""
     found: set[str] = set()
     problems: list[str] = []
     for choice in selection.parse(value).choices:

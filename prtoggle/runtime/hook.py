@@ -311,6 +311,16 @@ class Finder:
             found.append((planned.partition(".")[0], reason))
         return found
 
+    def unused(self) -> list[str]:
+        """Parts that took no effect in this process: none of the modules that they change was ever imported."""
+        effective = {part for name in self.loaded if name in self.planned for part in self.planned[name].parts}
+        found: dict[str, list[str]] = {}
+        for name, module in self.planned.items():
+            if name.partition(".")[0] not in self.refused:
+                for part in module.parts:
+                    found.setdefault(part, []).append(name)
+        return [f"{part} ({', '.join(names)})" for part, names in found.items() if part not in effective]
+
     def _other_names(self) -> list[tuple[str, str, str]]:
         """Modules made from the file of a planned module under another name: a script, a symbolic link."""
         files = {os.path.realpath(module.file): name for name, module in self.planned.items()}
@@ -353,7 +363,7 @@ def say(text: str) -> None:
     if os.environ.get("PRTOGGLE_QUIET") == "1" or sys.stderr is None:
         return
     argv = list(getattr(sys, "orig_argv", None) or [])[1:]
-    command = " ".join(argv)
+    command = " ".join(" ".join(argv).split())
     command = command if len(command) <= 60 else command[:57] + "..."
     try:
         sys.stderr.write(f"prtoggle: {text} [pid {os.getpid()}{': ' + command if command else ''}]\n")

@@ -140,7 +140,9 @@ def test_linecache_itself_can_be_a_target(project: Project) -> None:
 
 
 def test_what_python_loads_before_any_hook_is_refused_as_a_target(project: Project) -> None:
-    project.fix(8, target="os.makedirs", edits="- match: head, tail = path.split(name)\n  replacement: head = tail = ''")
+    project.fix(
+        8, target="os.makedirs", edits="- match: head, tail = path.split(name)\n  replacement: head = tail = ''"
+    )
     done = project.python("import os; print('ran')", revert="8")
     assert done.code != 0 and "ran" not in done.out and told(done)
     assert project.python("import os; print('ran')", revert="7").out == "ran\n"
@@ -259,7 +261,7 @@ def test_customisations_of_the_site_that_print_or_import_the_target(project: Pro
     assert project.python(USE, revert="7").out == "noise\nreverted\n"
 
 
-@pytest.mark.parametrize("script", ["echo noise; exec {0} \"$@\"", "exit 3", "exec {0} -c 1", "kill -9 $$"])
+@pytest.mark.parametrize("script", ['echo noise; exec {0} "$@"', "exit 3", "exec {0} -c 1", "kill -9 $$"])
 def test_an_interpreter_behind_a_wrapper(project: Project, script: str) -> None:
     wrapper = project.root / "python-wrapped"
     wrapper.write_text(f"#!/bin/sh\n{script.format(sys.executable)}\n")

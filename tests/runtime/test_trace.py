@@ -163,7 +163,9 @@ def test_a_decorator_is_executed_by_the_import(project: Project) -> None:
 
 
 def test_a_statement_deleted_from_the_end_of_a_block_is_executed_with_the_block(project: Project) -> None:
-    edit = "- match: |\n    for _ in range(1):\n        x = x + 6\n  replacement: |\n    for _ in range(1):\n        pass"
+    edit = (
+        "- match: |\n    for _ in range(1):\n        x = x + 6\n  replacement: |\n    for _ in range(1):\n        pass"
+    )
     project.fix(7, target="app.core.at_the_end", edits=edit)
     assert traced(project, "import app.core; app.core.at_the_end(1)")[0] == {"at_the_end"}
     assert traced_again(project, "import app.core")[0] == set()
