@@ -18,7 +18,7 @@ from prtoggle.errors import MalformedError, PrtoggleError
 from prtoggle.integrations import Integration, all_integrations
 from prtoggle.packages import Package
 from prtoggle.runtime.sources import BUNDLED, bundled_folder
-from prtoggle.selection import ALL
+from prtoggle.selection import ALL, Selection
 
 
 class Library:
@@ -41,6 +41,11 @@ class Library:
     def here(self) -> Catalog:
         """The fixes of all sources, with the registries of what is installed."""
         return self._with(installed.registries(self.path), None)
+
+    def known(self, selection: Selection) -> None:
+        """Raises where the selection names a fix or part that nobody here knows, or one whose file does not load."""
+        numbers = Selection(tuple(choice for choice in selection.choices if choice.kind == "fix"))
+        self.here.resolve(numbers)
 
     def catalog(self, package: Package) -> Catalog:
         """The fixes as they are seen for ``package``: its own registry, and diffs taken for changes of it."""

@@ -26,7 +26,7 @@ from typing import Any
 from prtoggle.edits import outcome as outcomes
 from prtoggle.edits.outcome import Found, Outcome, Replacement
 from prtoggle.edits.scope import split_target
-from prtoggle.ownstate import own_state
+from prtoggle.runtime.ownstate import own_state
 from prtoggle.packages import Package
 from prtoggle.runtime import cache
 from prtoggle.sources import Sighting, Sources

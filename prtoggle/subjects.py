@@ -191,7 +191,8 @@ def plans(
         raise RefusedError(
             f"{selection} changes nothing of {names}", hint="prtoggle show says which packages a fix is for"
         )
-    return made
+    # A folder on the paths of a diff may be called as some package that the diff has nothing to do with.
+    return tuple(plan for plan in made if plan.choices or plan.skipped)
 
 
 def _packages(

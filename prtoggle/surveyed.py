@@ -19,7 +19,7 @@ from typing import Any
 
 from prtoggle.installed import search_path
 from prtoggle.integrations import Integration, all_integrations
-from prtoggle.ownstate import own_state
+from prtoggle.runtime.ownstate import own_state
 from prtoggle.runtime import cache, packagelines, sources
 from prtoggle.survey import Survey
 

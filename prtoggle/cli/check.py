@@ -76,6 +76,8 @@ def command(
     with render.progress() as say:
         index = Index(python_version=python_version, platform=platform, refresh=refresh, say=say)
         subjects = named(against, library, index, selection) if against else installed(library, selection)
+    if not any(subject.package for subject in subjects):
+        library.known(selection)
     with render.progress() as say:
         report = check(subjects, selection, say=say)
     _render(report, as_json)

@@ -14,6 +14,7 @@ import os
 import sys
 
 from prtoggle.runtime import cache, sources
+from prtoggle.runtime.ownstate import own_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +27,10 @@ FORMAT = b"2"
 TIMEOUT = 300
 _NAMES = ("python", "pypy")
 
-_CHILD = """
-import marshal, sys
+_CHILD = f"""
+import marshal, signal, sys
+if hasattr(signal, "alarm"):
+    signal.alarm({TIMEOUT})  # also where the process that asked is gone
 request = marshal.loads(sys.stdin.buffer.read())
 sys.path[:] = [request["home"]] + [p for p in sys.path if p != request["home"]]
 sys.path.extend(p for p in request["sys_path"] if p and p not in sys.path)
@@ -130,6 +133,7 @@ def _key(
 ) -> str:
     parts = [
         FORMAT,
+        own_state().encode(),
         repr((package, locations, file, values, cwd, sys.version_info[:3], sys.implementation.cache_tag)).encode(),
     ]
     for origin, path in files:

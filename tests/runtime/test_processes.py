@@ -509,3 +509,14 @@ def test_an_import_error_inside_a_reverted_module_is_not_masked(project: Project
     project.package({"app/core.py": CORE + "import no_such_module_here\n"})
     done = project.python("try:\n    import app.core\nexcept ImportError as error:\n    print(error.name)", revert="7")
     assert done.out == "no_such_module_here\n", done.err
+
+
+def test_a_revert_whose_module_is_never_imported_is_said_at_the_end(project: Project) -> None:
+    done = project.python("import app", revert="7")
+    assert (done.code, len(done.notices)) == (0, 2)
+    assert "took no effect here" in done.notices[1] and "app.core" in done.notices[1]
+
+
+def test_a_notice_is_one_line_whatever_the_command_is(project: Project) -> None:
+    done = project.python("import app.core\n\nprint(app.core.f())\n", revert="7")
+    assert (done.out, done.err, len(done.notices)) == ("reverted\n", "", 1)

@@ -19,7 +19,7 @@ def own_state() -> str:
     """A key over the names, times and sizes of prtoggle's own modules."""
     global _state
     if not _state:
-        root = os.path.dirname(os.path.abspath(__file__))
+        root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         stamps = []
         for folder in _FOLDERS:
             with os.scandir(os.path.join(root, folder)) as entries:
