@@ -1,8 +1,8 @@
 """Fix 24401 on a device: padded replays of captured graphs, the plan's indices, and gathers through them.
 
 Knows nothing of the state it runs in. ``tails``: one full replay, then every smaller size. ``near``: a gather that does
-not check, through a plan that is off by little. ``far-checked`` and ``far-unchecked``: through one that is far off; on
-CUDA these two end the process's use of the device. ``replays COUNT SEED``: random batch sizes, everything checked after
+not check, through a plan that is off by little. ``far-checked`` and ``far-unchecked WIDTH``: through one that is far off;
+on CUDA these two end the process's use of the device. ``replays COUNT SEED``: random batch sizes, everything checked after
 each one, on the device.
 
 Example::
@@ -124,10 +124,10 @@ def far_checked(device: str) -> dict[str, Any]:
     return {"error": "", "last_loc": plan.last_loc.tolist()}
 
 
-def far_unchecked(device: str) -> dict[str, Any]:
-    """The rows of queries that the pointers name, 4 KiB each, read by address."""
+def far_unchecked(device: str, width: str) -> dict[str, Any]:
+    """The rows of queries that the pointers name, ``width`` float32 each, read by address."""
     _, padded = _far(device)
-    queries = torch.ones((padded.positions.shape[0], 1024), device=device)
+    queries = torch.ones((padded.positions.shape[0], int(width)), device=device)
     pointers = verify_indptr(padded.positions, padded.seq_lens)
     index = (pointers[1:].long() - 1).clamp(min=0)
     furthest = int(index.max())

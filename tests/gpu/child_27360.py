@@ -3,8 +3,9 @@
 Knows nothing of the state it runs in. ``checked``: the compiled scatter of the fix (eager where TORCHDYNAMO_DISABLE=1)
 into page tables between canaries, ``TOPK`` branches on pages of their own. ``beside``: a hand-written kernel that
 checks nothing, with another batch's page table right behind, and the consumer of that table in a captured graph.
+``canaries SCATTER``: a scatter that checks nothing, between canaries.
 ``sweep``: everything that the fix promises, against plain Python. ``alone SCATTER``: one small fill into a table that
-is an allocation of its own, for a sanitizer; SCATTER is ``triton`` or ``compiled``, the latter without inductor's index
+is an allocation of its own, for a sanitizer. SCATTER is ``triton`` or ``compiled``, the latter without inductor's index
 checks.
 
 Example::
@@ -182,11 +183,21 @@ def capture(device: str, compute: Callable[[], torch.Tensor]) -> Callable[[], to
     return replay
 
 
-def canaries(device: str) -> dict[str, Any]:
-    """A hand-written kernel, with nothing but canaries around each table."""
-    tables = Tables(device, topk=TOPK, steps=STEPS, page_size=PAGE_SIZE, max_bs=1, scatter=triton_scatter)
+def canaries(device: str, scatter: str) -> dict[str, Any]:
+    """A scatter that checks nothing, with nothing but canaries around each table."""
+    tables = Tables(device, topk=TOPK, steps=STEPS, page_size=PAGE_SIZE, max_bs=1, scatter=without_checks(scatter))
     tables.fill([20], apart(TOPK, 100, PAGE_SIZE))
     return {"error": "", "canaries_changed": tables.canaries_changed()}
+
+
+def without_checks(scatter: str) -> Callable[..., torch.Tensor] | None:
+    """``triton``: the hand-written one; ``compiled``: the fix's own, and no index checks in what inductor makes of it."""
+    if scatter == "triton":
+        return triton_scatter
+    import torch._inductor.config as inductor
+
+    inductor.assert_indirect_indexing = False
+    return None
 
 
 def reference(row: list[int], decode_length: int, page_size: int) -> list[int]:
@@ -263,14 +274,10 @@ def sweep(device: str, kind: str, thorough: str) -> dict[str, Any]:
 
 def alone(device: str, scatter: str) -> dict[str, Any]:
     """One fill of the first step, whose table (and whatever else is written) is an allocation of its own."""
-    if scatter == "compiled":
-        import torch._inductor.config as inductor
-
-        inductor.assert_indirect_indexing = False
     bs = 1
     slots = torch.arange(CONTEXT_LEN, dtype=torch.int32, device=device).view(1, CONTEXT_LEN)
     runner = forward.ModelRunner(torch.device(device), PAGE_SIZE, CONTEXT_LEN, slots)
-    backend = forward.FlashAttentionBackend(runner, 0, TOPK, STEPS, triton_scatter if scatter == "triton" else None)
+    backend = forward.FlashAttentionBackend(runner, 0, TOPK, STEPS, without_checks(scatter))
     backend.init_cuda_graph_state(bs)
     mine = apart(bs * TOPK, 100, PAGE_SIZE)
     backend._apply_cuda_graph_metadata(

@@ -7,7 +7,8 @@ between the two is ours. Knows nothing of prtoggle.
 
 ``verify``: a full replay of 8 requests, then one of 5; what the plan was given, and what came out. ``rope``: the rotary
 kernel alone on the padded batch, with a table of fewer rows than the first batch's positions. ``mask``: the plan alone,
-for a mask of the 5 requests that are there. ``mask-edge``: the same, the mask ending where its memory does.
+for a mask of the 5 requests that are there. ``mask-edge``: a mask that ends where its memory does, and the kernel that
+packs it.
 
 Example::
 
@@ -210,21 +211,27 @@ def mask() -> dict[str, Any]:
     step = Verify(rotary_rows=16)
     wrapper = step.wrapper()
     step.fill(SHORT_LENGTHS)
-    step.plan(wrapper, SHORT_LENGTHS)
-    step.torch.cuda.synchronize()
+    try:
+        step.plan(wrapper, SHORT_LENGTHS)
+        step.torch.cuda.synchronize()
+    except RuntimeError as error:
+        return {"plan_given": step.given, "error": type(error).__name__, "message": str(error).splitlines()[0]}
     return {"plan_given": step.given, "error": ""}
 
 
 def mask_edge() -> dict[str, Any]:
-    """A mask of exactly 2 MiB in memory of its own, and a plan that asks for a little more."""
+    """A mask that fills an allocator's segment to its last byte, allocated last, and a plan that asks for more."""
     import torch
     from flashinfer.quantization import segment_packbits
 
-    size = 2 << 20
+    size, beyond = 20 << 20, 60 * (1 + 64) * 64  # what 60 padded requests of 64 drafts each would add
+    packed = torch.empty(8 << 20, dtype=torch.uint8, device="cuda")
+    indptr = torch.tensor([0, size, size + beyond], dtype=torch.int32, device="cuda")
+    segment_packbits(torch.ones(64, dtype=torch.bool, device="cuda"), torch.tensor([0, 64], device="cuda"))
+    del packed  # its segment takes the result, so that the mask's is the last
+    torch.cuda.synchronize()
     held = torch.ones(size, dtype=torch.bool, device="cuda")
     torch.cuda.synchronize()
-    beyond = 60 * 65 * 64  # 60 padded requests of 64 drafts
-    indptr = torch.tensor([0, size, size + beyond], dtype=torch.int32, device="cuda")
     segment_packbits(held, indptr, bitorder="little")
     torch.cuda.synchronize()
     return {"mask_numel": size, "asked_for": size + beyond, "error": ""}

@@ -23,11 +23,11 @@ def summary(text: str) -> dict[str, object]:
     """What memcheck said: how many errors, and of which kinds."""
     found = re.search(r"ERROR SUMMARY: (\d+) error", text)
     kinds = re.findall(r"Invalid (__\w+__ \w+ of size \d+ bytes)", text)
-    where = re.findall(r"========= +at (\S+)", text)
+    where = re.findall(r"========= +at (?:void )?([\w:~]+)", text)
     return {
         "errors": int(found.group(1)) if found else None,
         "kinds": sorted(set(kinds)),
-        "kernels": sorted({name.split("(")[0] for name in where}),
+        "kernels": sorted(set(where)),
     }
 
 
