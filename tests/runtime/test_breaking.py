@@ -58,7 +58,7 @@ STILL_REVERTED = {
     "bytes as executable": "import sys, os; sys.executable = os.fsencode(sys.executable)",
     "an executable that is gone": "import sys; sys.executable = '/gone/python'",
     "children reaped by the kernel": "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)",
-    "no file handles": "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (5, 5))",
+    "few file handles": "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))",
     "no room for files": "import resource, signal; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))",
 }
 
