@@ -4,6 +4,8 @@ Run with a release in PYTHONPATH, SGLANG_DEBUG_REVERT_PR as wished and TORCHDYNA
 whether the toggle returned or what it raised (twice: it may be called again), the source that Python gives for the
 method afterwards, and what child_draft_expand observes. Knows nothing of prtoggle.
 
+An argument sets the variable from within, after the process has started.
+
 Example::
 
     PYTHONPATH=.../releases/sglang/0.5.16 SGLANG_DEBUG_REVERT_PR=27360 python child_toggle.py
@@ -13,6 +15,8 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
+import sys
 import warnings
 from typing import Any
 
@@ -53,5 +57,7 @@ def observe() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 1:  # SGLang's own toggle alone: nothing was selected when the process started
+        os.environ["SGLANG_DEBUG_REVERT_PR"] = sys.argv[1]
     child_draft_expand.prepare(compiled=False, real=REAL)
     print(json.dumps(observe()))

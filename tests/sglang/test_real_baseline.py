@@ -128,7 +128,7 @@ def test_compiled_metadata_is_that_of_the_plain_function() -> None:
 @pytest.mark.parametrize("version", ["0.5.13.post1", "0.5.23"])
 class TestTheToggleThatSGLangShips:
     def toggled(self, version: str, value: str) -> dict[str, Any]:
-        return run_child("child_toggle.py", release(version), env={"SGLANG_DEBUG_REVERT_PR": value})
+        return run_child("child_toggle.py", release(version), arguments=(value,))
 
     def test_takes_the_slice_out_once_and_cannot_be_called_again(self, version: str) -> None:
         seen = self.toggled(version, "27360")
