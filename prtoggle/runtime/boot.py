@@ -15,6 +15,10 @@ from __future__ import annotations
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from prtoggle.integrations import Integration
+
 VARIABLE = "PRTOGGLE_REVERT"
 finder: object | None = None
 """The process's :class:`prtoggle.runtime.hook.Finder`, once booted with something selected."""
@@ -59,11 +63,25 @@ def boot() -> None:
     sys.meta_path.insert(0, made)
     _watch(made)
     journal.start()
+    wrong = _wrong(values, integrations)
+    if wrong:
+        hook.say(f"ERROR: {wrong}; what it could be for is refused in this process")
     for reason in blind:
         reason += f"; {hook.describe(values)} may be for a package that cannot be told, and is not in force in it"
         journal.record("refused", package="?", reason=reason)
         hook.say(f"ERROR: {reason}")
     made.look_back()
+
+
+def _wrong(values: dict[str, str | None], integrations: tuple[Integration, ...]) -> str:
+    """What is wrong with the text of the selection itself, in one line; empty where it can be parsed."""
+    from prtoggle import selection
+
+    try:
+        selection.from_environment({name: value for name, value in values.items() if value is not None}, integrations)
+    except Exception as error:
+        return "; ".join(line.strip() for line in str(error).splitlines())
+    return ""
 
 
 def _packages(values: dict[str, str | None], cwd: str, fix_path: str) -> tuple[set[str], list[str]]:

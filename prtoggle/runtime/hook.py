@@ -52,6 +52,7 @@ class Finder:
         self.refused: dict[str, str] = {}
         self.planned: dict[str, Planned] = {}
         self.loaded: set[str] = set()
+        self.unsaid: dict[str, str] = {}
         self.packages = packages
         self.wanted: dict[str, Any] = {name: self._package for name in packages}
         self.watched: set[str] = set(packages)
@@ -241,7 +242,7 @@ class Finder:
         )
         if answer["parts"]:
             notes = f" ({'; '.join(answer['notes'])})" if answer["notes"] else ""
-            say(f"{', '.join(answer['parts'])} reverted in {answer['label']}{notes}")
+            self.unsaid[name] = f"{', '.join(answer['parts'])} reverted in {answer['label']}{notes}"
 
     def _show_what_runs(self) -> None:
         from prtoggle.runtime import view
@@ -263,6 +264,9 @@ class Finder:
     def _loaded(self, module: Planned) -> Any:
         def on_load(file: str) -> None:
             self.loaded.add(module.name)
+            line = self.unsaid.pop(module.name.partition(".")[0], "")
+            if line:
+                say(line)
             if not journal.wanted():
                 return
             from prtoggle.runtime.cache import digest
