@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -130,3 +131,16 @@ def test_memchecks_words_are_read(tmp_path: Path) -> None:
 def test_a_childs_last_line_of_json_is_found_among_other_words() -> None:
     assert _last_json('words\n{"a": 1}\nmore words') == {"a": 1}
     assert _last_json("{no json") is None and _last_json("") is None
+
+
+def test_the_page_quotes_runs_that_are_there_and_that_passed() -> None:
+    page = (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8")
+    quoted = re.findall(r"\(evidence/(\S+\.json)\)", page)
+    assert quoted
+    for name in quoted:
+        data = json.loads((ROOT / "docs" / "evidence" / name).read_text(encoding="utf-8"))
+        assert set(data["outcomes"]) == {"passed"} and f"{data['outcomes']['passed']} tests passed" in page
+        assert all(test["assertions"] for test in data["tests"]), "every test has its figures"
+        for said in (data["gpu"]["driver"], data["versions"]["torch"], data["gpu"]["name"]):
+            assert said in page
+        assert name == writer.file_name(data) and len(data["commit"]) == 40 and len(data["sources"]) == 64
