@@ -18,9 +18,10 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from prtoggle.integrations import Integration
+    from prtoggle.runtime.hook import Finder
 
 VARIABLE = "PRTOGGLE_REVERT"
-finder: object | None = None
+finder: Finder | None = None
 """The process's :class:`prtoggle.runtime.hook.Finder`, once booted with something selected."""
 
 
@@ -39,7 +40,7 @@ def boot() -> None:
     theirs = any(integration.selects(values[integration.variable]) for integration in integrations)
     if not theirs and own in ("", "none"):
         return
-    from prtoggle.runtime import hook, journal
+    from prtoggle.runtime import hook, journal, notice
 
     packages = {integration.package for integration in integrations}
     problem = ""
@@ -65,11 +66,11 @@ def boot() -> None:
     journal.start()
     wrong = _wrong(values, integrations)
     if wrong:
-        hook.say(f"ERROR: {wrong}; what it could be for is refused in this process")
+        notice.error(f"{wrong}; what it could be for is refused in this process")
     for reason in blind:
-        reason += f"; {hook.describe(values)} may be for a package that cannot be told, and is not in force in it"
+        reason += f"; {notice.describe(values)} may be for a package that cannot be told, and is not in force in it"
         journal.record("refused", package="?", reason=reason)
-        hook.say(f"ERROR: {reason}")
+        notice.error(reason)
     made.look_back()
 
 
@@ -118,20 +119,20 @@ def _packages(values: dict[str, str | None], cwd: str, fix_path: str) -> tuple[s
     return {name for name in found if name.isidentifier()}, blind
 
 
-def _watch(made: object) -> None:
+def _watch(made: Finder) -> None:
     """At the end of the process, say of planned modules that another hook loaded: a revert not in force is never
     silent."""
     import atexit
 
     def ended() -> None:
-        from prtoggle.runtime import hook, journal
+        from prtoggle.runtime import journal, lookback, notice
 
-        for package, reason in made.check():  # type: ignore[attr-defined]
+        for package, reason in lookback.unreverted(made):
             journal.record("refused", package=package, reason=reason)
-            hook.say(f"ERROR: {reason}")
-        unused = made.unused()  # type: ignore[attr-defined]
+            notice.error(reason)
+        unused = lookback.unused(made)
         if unused and not journal.wanted():  # prtoggle run says it of all processes together
-            hook.say(f"note: took no effect here, since it was never imported: {'; '.join(unused)}")
-        journal.record("ended", loaded=sorted(made.loaded))  # type: ignore[attr-defined]
+            notice.say(f"note: took no effect here, since it was never imported: {'; '.join(unused)}")
+        journal.record("ended", loaded=sorted(made.loaded))
 
     atexit.register(ended)

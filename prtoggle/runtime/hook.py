@@ -11,7 +11,7 @@ import os
 import sys
 from _thread import RLock
 
-from prtoggle.runtime import journal
+from prtoggle.runtime import journal, notice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,13 +144,13 @@ class Finder:
             return
         self._decide(package, spec)
         if package in self.refused and package in sys.modules:
-            say(f"ERROR: {package} was imported before prtoggle could revert it: {self.refused[package]}")
+            notice.error(f"{package} was imported before prtoggle could revert it: {self.refused[package]}")
             self._forget(package)
 
     def look_back(self) -> None:
         """Decide on packages that were imported before this finder was in place."""
         for package in self.packages:
-            if package in sys.modules:
+            if package in sys.modules and package not in self.done:
                 self._decide_loaded(package)
 
     def _module(self, name: str, path: Any, target: ModuleType | None) -> ModuleSpec | None:
@@ -206,7 +206,7 @@ class Finder:
         if early:
             reason = f"{', '.join(early)} was imported before prtoggle could revert it"
             self.refuse(name, reason)
-            say(f"ERROR: {reason}")
+            notice.error(reason)
             self._forget(name)
             return
         self._take(name, answer, modules)
@@ -266,7 +266,7 @@ class Finder:
             self.loaded.add(module.name)
             line = self.unsaid.pop(module.name.partition(".")[0], "")
             if line:
-                say(line)
+                notice.say(line)
             if not journal.wanted():
                 return
             from prtoggle.runtime.cache import digest
@@ -294,54 +294,9 @@ class Finder:
             journal.record("refused", package=package, reason=reason)
 
     def _message(self, package: str) -> str:
-        return (
-            f"prtoggle: {describe(self.values)} is not in force in this process, so {package} may not be imported:\n"
-            f"{self.refused[package]}"
-        )
-
-    def check(self) -> list[tuple[str, str]]:
-        """Packages that run without the revert that was selected for them, with nobody having been told, each with
-        the reason: what another import hook loaded. Never right, so never silent."""
-        for package in self.packages:
-            if package in sys.modules and package not in self.done:
-                self._decide_loaded(package)
-        found = []
-        for name in self.planned:
-            if name in sys.modules and name not in self.loaded:
-                reason = f"{name} was loaded by another import hook, without its revert"
-                found.append((name.partition(".")[0], reason))
-        for name, planned, file in self._other_names():
-            reason = f"{file} was executed as {name} too, without the revert of {planned}"
-            found.append((planned.partition(".")[0], reason))
-        return found
-
-    def unused(self) -> list[str]:
-        """Parts that took no effect in this process: none of the modules that they change was ever imported."""
-        effective = {part for name in self.loaded if name in self.planned for part in self.planned[name].parts}
-        found: dict[str, list[str]] = {}
-        for name, module in self.planned.items():
-            if name.partition(".")[0] not in self.refused:
-                for part in module.parts:
-                    found.setdefault(part, []).append(name)
-        return [f"{part} ({', '.join(names)})" for part, names in found.items() if part not in effective]
-
-    def _other_names(self) -> list[tuple[str, str, str]]:
-        """Modules made from the file of a planned module under another name: a script, a symbolic link."""
-        files = {os.path.realpath(module.file): name for name, module in self.planned.items()}
-        last = {os.path.basename(file) for file in files} | {os.path.basename(m.file) for m in self.planned.values()}
-        found = []
-        for name, module in list(sys.modules.items()) if files else ():
-            known = getattr(module, "__dict__", {})
-            file = known.get("__file__")
-            if name in self.planned or not isinstance(file, str):
-                continue
-            if os.path.basename(file) not in last and not os.path.islink(file):
-                continue
-            planned = files.get(os.path.realpath(file))
-            spec = known.get("__spec__")
-            if planned is not None and getattr(spec, "name", None) != planned:  # python -m goes through the loader
-                found.append((name, planned, file))
-        return found
+        selected = notice.describe(self.values)
+        head = f"prtoggle: {selected} is not in force in this process, so {package} may not be imported:"
+        return f"{head}\n{self.refused[package]}"
 
 
 def _made_up(module: ModuleType) -> ModuleSpec:
@@ -355,22 +310,3 @@ def _made_up(module: ModuleType) -> ModuleSpec:
     if locations is not None:
         spec.submodule_search_locations = list(locations)
     return spec
-
-
-def describe(values: dict[str, str | None]) -> str:
-    """The selecting variables that are set, as typed."""
-    return " ".join(f"{name}={value}" for name, value in values.items() if value is not None)
-
-
-def say(text: str) -> None:
-    """One line on stderr, unless ``PRTOGGLE_QUIET=1``."""
-    if os.environ.get("PRTOGGLE_QUIET") == "1" or sys.stderr is None:
-        return
-    argv = list(getattr(sys, "orig_argv", None) or [])[1:]
-    command = " ".join(" ".join(argv).split())
-    command = command if len(command) <= 60 else command[:57] + "..."
-    try:
-        sys.stderr.write(f"prtoggle: {text} [pid {os.getpid()}{': ' + command if command else ''}]\n")
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        pass

@@ -187,3 +187,7 @@ def test_a_module_imported_before_boot_is_refused(project: Project) -> None:
     code = "import app.core\nimport os\nos.environ['PRTOGGLE_REVERT'] = '27360'\nfrom prtoggle.runtime import boot\nboot.boot()\nprint('late')"
     done = project.python(code)
     assert "ERROR" in "".join(done.notices) or done.code != 0
+
+
+def test_an_error_is_said_also_where_notices_are_not_wanted(project: Project) -> None:
+    assert "ERROR" in "".join(project.python("pass", revert=bad_grammar(project), PRTOGGLE_QUIET="1").notices)
