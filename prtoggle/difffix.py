@@ -114,6 +114,16 @@ def from_text(text: str, name: str, package: Package) -> Fix:
     )
 
 
+def changed(path: str | Path) -> tuple[str, ...]:
+    """The Python files that the merged diff at ``path`` changes, as it names them, without tests and documentation."""
+    try:
+        text = read(path).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+    except OSError:
+        return ()
+    files = map(_path, diffs.parse(text, name=str(path), reverse=True))
+    return tuple(file for file in files if file.endswith(".py") and not _skipped(file))
+
+
 def module_of(path: str, package: Package) -> str | None:
     """The module name (or dotted place) of ``path`` in ``package``, its prefix stripped; None where it is not of the
     package."""

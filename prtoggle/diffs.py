@@ -65,7 +65,7 @@ def parse(text: str, *, name: str, reverse: bool, first: int = 1) -> tuple[FileD
         files = tuple(_file(patched, reverse, first) for patched in patches if patched or _says_something(patched))
     except (UnidiffParseError, ValueError) as error:
         raise MalformedError((RefusedError(f"no unified diff: {error}", place=Place(name, first)),)) from None
-    if not files and any(line.strip() for line in lines):
+    if not files:
         raise MalformedError((RefusedError("no unified diff: it changes no file", place=Place(name, first)),))
     return files
 
@@ -77,6 +77,12 @@ def _problems(lines: list[str], name: str, first: int) -> list[RefusedError]:
     def problem(number: int, what: str, hint: str = "") -> None:
         problems.append(RefusedError(what, place=Place(name, first + number), hint=hint))
 
+    coloured = next((number for number, line in enumerate(lines) if line.startswith("\x1b[")), None)
+    if coloured is not None:
+        problem(
+            coloured, "no unified diff: its lines begin with the codes of colours", "git show --no-color writes none"
+        )
+        return problems
     number = 0
     in_file = False
     while number < len(lines):

@@ -10,6 +10,7 @@ Example::
 from __future__ import annotations
 
 import base64
+import difflib
 import hashlib
 import os
 import site
@@ -21,12 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prtoggle import __version__, selection
-from prtoggle.errors import PrtoggleError
+from prtoggle.dependencies import MODULES, absent, install_line
+from prtoggle.errors import PrtoggleError, did_you_mean
 from prtoggle.integrations import all_integrations
 from prtoggle.runtime import cache, sources
 
 PTH = "prtoggle.pth"
-DEPENDENCIES = {"click": "click", "packaging": "packaging", "PyYAML": "yaml", "rich": "rich", "unidiff": "unidiff"}
 _BOOTED = """
 import sys
 print([type(finder).__module__ for finder in sys.meta_path if type(finder).__module__.startswith("prtoggle")]
@@ -51,6 +52,7 @@ class Finding:
     state: str
     what: str
     hint: str = ""
+    nearest: str = ""
 
 
 def examine(
@@ -68,7 +70,8 @@ def examine(
         ("cache", _cache),
         ("leftovers", _leftovers),
         ("fixes", lambda: _fixes(dirs, env)),
-        ("variables", lambda: _variables(env)),
+        ("targets", lambda: _targets(dirs, env)),
+        ("variables", lambda: _variables(dirs, env)),
         ("pip", _pip),
     )
     for name, look in looks:
@@ -109,14 +112,14 @@ def _copies() -> Iterator[Finding]:
 
 def _dependencies() -> Iterator[Finding]:
     from importlib.metadata import PackageNotFoundError, version
-    from importlib.util import find_spec
 
-    missing = [name for name, module in DEPENDENCIES.items() if find_spec(module) is None]
+    missing = absent()
     if missing:
-        yield Finding("dependencies", "bad", f"not installed: {', '.join(missing)}", "pip install prtoggle")
+        hint = f"{sys.executable or 'python'} -m pip install {' '.join(missing)}"
+        yield Finding("dependencies", "bad", f"not installed: {', '.join(missing)}", hint)
         return
     known = []
-    for name in DEPENDENCIES:
+    for name in MODULES:
         try:
             known.append(f"{name} {version(name)}")
         except PackageNotFoundError:
@@ -139,7 +142,7 @@ def _pth(folders: Sequence[Path]) -> Iterator[Finding]:
             "pth",
             "bad",
             f"{PTH} is not in {' or '.join(map(str, folders))}: a selection reaches no process of this interpreter",
-            "install prtoggle with this interpreter's pip; a checkout on PYTHONPATH alone does not do it",
+            f"{install_line()}; a checkout on PYTHONPATH alone does not do it",
         )
     for file in found:
         problem = _pth_differs(file)
@@ -291,33 +294,85 @@ def _fixes(dirs: Sequence[Path], environ: Mapping[str, str]) -> Iterator[Finding
         yield Finding("fixes", "ok", f"{count} fixes load")
 
 
-def _variables(environ: Mapping[str, str]) -> Iterator[Finding]:
+def _targets(dirs: Sequence[Path], environ: Mapping[str, str]) -> Iterator[Finding]:
+    """The packages that fixes are for, as they are installed in this interpreter."""
+    from prtoggle.library import Library
+
+    library = Library(dirs, environ=environ)
+    for name in library.package_names:
+        package = library.find(name)
+        if name == sources.BUNDLED:
+            continue
+        if package is None:
+            yield Finding(
+                "targets",
+                "warning",
+                f"{name} is not installed for this Python: fixes of it have nothing to be taken out of here",
+                "ask the Python that has it: /path/to/its/bin/python -m prtoggle doctor",
+            )
+        else:
+            believed = "" if package.believed else f"; its version is not relied on ({package.why})"
+            yield Finding("targets", "ok", f"{package.label} at {package.where}{believed}")
+
+
+def _variables(dirs: Sequence[Path], environ: Mapping[str, str]) -> Iterator[Finding]:
     integrations = all_integrations()
     try:
         chosen = selection.from_environment(environ, integrations)
     except PrtoggleError as error:
-        yield Finding("variables", "bad", error.what, error.hint or "unset it")
-        return
-    if chosen is None:
-        yield Finding("variables", "ok", "no selection is set: nothing is reverted in processes started from here")
+        yield Finding("variables", "bad", error.what, error.hint or "unset it", error.nearest)
     else:
-        wanted, variable = chosen
-        what = "nothing is reverted" if wanted.is_none else f"{wanted} is reverted"
-        yield Finding("variables", "ok", f"{variable}={environ[variable]}: {what} in every process started from here")
-    others = {
-        "PRTOGGLE_PATH": "more folders of fixes",
-        "PRTOGGLE_CACHE": "where things are cached",
-        "PRTOGGLE_QUIET": "1: processes do not say what is reverted in them",
-        "PRTOGGLE_TRACE": "1: processes note which reverted code was executed",
-        "PRTOGGLE_JOURNAL": "a folder that processes write their journals to; `prtoggle run` sets it",
-        "PRTOGGLE_CONTROL": "1: processes can be toggled while they run",
-        "PRTOGGLE_DEBUG": "1: tracebacks of bugs in prtoggle",
-    }
-    for name in sorted(name for name in environ if name.startswith("PRTOGGLE_") and name != selection.VARIABLE):
-        if name in others:
-            yield Finding("variables", "ok", f"{name}={environ[name]} ({others[name]})")
+        if chosen is None:
+            yield Finding("variables", "ok", "no selection is set: nothing is reverted in processes started from here")
         else:
-            yield Finding("variables", "warning", f"{name} is set, and means nothing to this version of prtoggle")
+            yield _selected(*chosen, dirs, environ)
+    known = [*_VARIABLES, selection.VARIABLE]
+    for name in sorted(name for name in environ if name.startswith("PRTOGGLE_") and name != selection.VARIABLE):
+        if name in _VARIABLES:
+            yield Finding("variables", "ok", f"{name}={environ[name]} ({_VARIABLES[name]})")
+        else:
+            what = f"{name} is set, and means nothing to this version of prtoggle"
+            yield Finding("variables", "warning", what, "unset it, or spell it right", did_you_mean(name, known))
+    for integration in integrations:
+        for name in difflib.get_close_matches(integration.variable, list(environ), n=3, cutoff=0.85):
+            if name != integration.variable:
+                what = f"{name} is set, and means nothing to prtoggle"
+                hint = "unset it, or spell it right"
+                yield Finding("variables", "warning", what, hint, integration.variable)
+
+
+_VARIABLES = {
+    "PRTOGGLE_PATH": "more folders of fixes",
+    "PRTOGGLE_CACHE": "where things are cached",
+    "PRTOGGLE_QUIET": "1: processes do not say what is reverted in them",
+    "PRTOGGLE_TRACE": "1: processes note which reverted code was executed",
+    "PRTOGGLE_JOURNAL": "a folder that processes write their journals to; `prtoggle run` sets it",
+    "PRTOGGLE_CONTROL": "1: processes can be toggled while they run",
+    "PRTOGGLE_DEBUG": "1: tracebacks of bugs in prtoggle",
+}
+
+
+def _selected(wanted: selection.Selection, variable: str, dirs: Sequence[Path], environ: Mapping[str, str]) -> Finding:
+    """Whether what a variable selects can be had in this interpreter."""
+    from prtoggle.known import check
+    from prtoggle.library import Library
+    from prtoggle.releases import Index
+    from prtoggle.subjects import nowhere, plans
+
+    said = f"{variable}={environ[variable]}"
+    if wanted.is_none:
+        return Finding("variables", "ok", f"{said}: nothing is reverted in processes started from here")
+    library = Library(dirs, environ=environ)
+    try:
+        check(selection.absolute(wanted, os.getcwd()), (sys.executable,), environ, os.getcwd())
+        for choice in wanted.choices:
+            nowhere(choice, library)
+        made = plans(wanted, library, Index())
+    except PrtoggleError as error:
+        what = f"{said} cannot be had in this Python: {error.place or ''}{': ' if error.place else ''}{error.what}"
+        return Finding("variables", "bad", what, error.hint or "unset it", error.nearest)
+    out = ", ".join(f"{', '.join(plan.in_force) or 'nothing'} of {plan.package.label}" for plan in made)
+    return Finding("variables", "ok", f"{said}: {out} is reverted in every process started from here")
 
 
 def _pip() -> Iterator[Finding]:

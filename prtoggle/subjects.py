@@ -9,6 +9,7 @@ Example::
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from packaging.version import Version
 from prtoggle import plan as planning
 from prtoggle.against import PathTarget, parse_against
 from prtoggle.check import Subject
+from prtoggle.difffix import changed
 from prtoggle.errors import InconclusiveError, RefusedError, SelectionError, UsageError, did_you_mean
 from prtoggle.library import Library
 from prtoggle.packages import Package, locate, normalise
@@ -26,7 +28,7 @@ from prtoggle.plan import Plan
 from prtoggle.releases import Index, Release
 from prtoggle.runtime.diffroots import roots
 from prtoggle.runtime.sources import BUNDLED
-from prtoggle.selection import Selection
+from prtoggle.selection import Choice, Selection
 from prtoggle.spec import Fix
 from prtoggle.verdict import within
 
@@ -92,6 +94,31 @@ def _names(library: Library, selection: Selection | None) -> tuple[str, ...]:
             fixes = library.here.candidates(choice.number, choice.project)
             names.update(dict.fromkeys(name for fix in fixes for name in (*fix.packages, *fix.contains)))
     return tuple(names)
+
+
+def nowhere(choice: Choice, library: Library) -> None:
+    """Raises where none of the packages that ``choice`` is for is installed, the one that comes with prtoggle not
+    counted where there are others."""
+    one = Selection((choice,))
+    names = [name for name in _names(library, one) if name != BUNDLED]
+    if names and not any(library.find(name) for name in names):
+        raise RefusedError(not_here(one, names), hint=_ASK_THE_OTHER)
+
+
+def not_here(selection: Selection, names: Sequence[str]) -> str:
+    """That none of ``names`` is installed; of a diff, its files say more than the folders above them."""
+    files = [path for choice in selection.choices if choice.kind == "diff" for path in changed(choice.path)]
+    if files:
+        shown = ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+        return f"{selection} changes {shown}, and no package of that is installed for {_python()}"
+    return f"{selection} is for {', '.join(names)}, not installed for {_python()}"
+
+
+_ASK_THE_OTHER = "use the Python that has the package: /path/to/its/bin/python -m prtoggle ..."
+
+
+def _python() -> str:
+    return sys.executable or "this Python"
 
 
 def _readable(diff: str) -> None:

@@ -149,9 +149,7 @@ def looks_reverted(sighting: Sighting) -> bool:
 def _plain_missing(sighting: Sighting) -> bool:
     """Not there, and the edit has no picture of the unfixed state that could have been looked for."""
     kind = sighting.edit.kind
-    return (
-        isinstance(sighting.outcome, Missing) and sighting.scope is not None and not getattr(kind, "unfixed", ())
-    )
+    return isinstance(sighting.outcome, Missing) and sighting.scope is not None and not getattr(kind, "unfixed", ())
 
 
 def _places(sightings: list[Sighting]) -> str:

@@ -122,7 +122,7 @@ def test_a_change_of_other_packages_alone_does_not_concern_this_one(package: Pac
     assert modules(CHANGE.replace("/app", "/other"), package) == {}
 
 
-@pytest.mark.parametrize("text", ["", ADDED, OTHER.format("app/tests/util.py"), OTHER.format("docs/how.md")])
+@pytest.mark.parametrize("text", [ADDED, OTHER.format("app/tests/util.py"), OTHER.format("docs/how.md")])
 def test_a_diff_with_nothing_to_take_out_is_refused(text: str, package: Package) -> None:
     assert "nothing in this diff can be taken out" in refused(text, package).what
 

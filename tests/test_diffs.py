@@ -157,13 +157,26 @@ def test_all_problems_are_told_at_once():
     assert [text.split(" ")[0] for text in problems(bad + bad)] == ["x.diff:6:", "x.diff:12:"]
 
 
-def test_text_that_is_no_diff_is_refused_and_empty_text_has_no_files():
+def test_text_that_is_no_diff_is_refused():
     assert problems("hello\n") == ["x.diff:1: no unified diff: it changes no file"]
     assert problems("+++ b/m\n@@ -1 +1 @@\n-a\n+b\n")[0].startswith("x.diff:1: no unified diff")
-    assert parse("", name="x.diff", reverse=False) == ()
 
 
 def test_lines_are_counted_from_where_the_diff_stands_in_its_file():
     with pytest.raises(MalformedError) as caught:
         parse("--- a/m\n+++ b/m\n@@ -1,3 +1,3 @@\n a\n", name="revert.yaml", reverse=False, first=41)
     assert str(caught.value).startswith("revert.yaml:43: corrupt hunk")
+
+
+def test_a_coloured_diff_is_refused_with_a_word_on_colours() -> None:
+    text = "\x1b[1mdiff --git a/x.py b/x.py\x1b[m\n\x1b[1m--- a/x.py\x1b[m\n\x1b[1m+++ b/x.py\x1b[m\n"
+    with pytest.raises(MalformedError) as caught:
+        parse(text, name="x.diff", reverse=True)
+    (problem,) = caught.value.problems
+    assert (str(problem.place), problem.hint) == ("x.diff:1", "git show --no-color writes none")
+
+
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_an_empty_diff_is_none(text: str) -> None:
+    with pytest.raises(MalformedError, match="it changes no file"):
+        parse(text, name="x.diff", reverse=True)

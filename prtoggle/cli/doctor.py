@@ -24,7 +24,8 @@ Exit code 1 where something is bad; warnings alone are fine.
 @fixes_option
 @json_option
 def command(fixes: tuple[Path, ...], as_json: bool) -> int:
-    """What is wrong with this installation: its .pth file, its boot, its cache, its fixes, its variables."""
+    """What is wrong with this installation: its .pth file, its boot, its cache, its fixes,
+    the packages that they are for, and whether what its variables select can be had."""
     from prtoggle.doctor import examine
 
     with render.progress() as say:
@@ -35,7 +36,10 @@ def command(fixes: tuple[Path, ...], as_json: bool) -> int:
         render.json({"findings": [asdict(finding) for finding in findings], "exit_code": int(bad)})
         return int(bad)
     render.table([(finding.state, finding.name, finding.what) for finding in findings])
-    hints = [finding for finding in findings if finding.state != "ok" and finding.hint]
-    for finding in hints:
-        render.out(f"\n{finding.name}: {finding.what}\n  hint: {finding.hint}")
+    for finding in findings:
+        if finding.state != "ok" and (finding.hint or finding.nearest):
+            render.out(f"\n{finding.name}: {finding.what}")
+            for word, text in (("nearest", finding.nearest), ("hint", finding.hint)):
+                if text:
+                    render.out(f"  {word}: {text}")
     return int(bad)

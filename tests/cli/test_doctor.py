@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from prtoggle.doctor import examine
-from tests.cli.world import CHECKOUT, World
+from tests.cli.world import CHECKOUT, GONE, World
 from tests.packaging.environment import Environment
 
 pytestmark = pytest.mark.slow
@@ -39,7 +39,9 @@ def findings(environment: Environment, *flags: str, **env: str) -> tuple[int, di
 
 def test_a_healthy_installation(installed: Environment) -> None:
     code, found = findings(installed)
+    targets = found.pop("targets")
     assert (code, [state for name in found for state, _ in found[name]]) == (0, ["ok"] * sum(map(len, found.values())))
+    assert [(state, "is not installed for this Python" in what) for state, what in targets] == [("warning", True)]
     assert "has it reverted" in found["boot"][0][1]
 
 
@@ -123,7 +125,8 @@ class TestVariables:
         ("env", "state", "text"),
         [
             ({}, "ok", "no selection is set"),
-            ({"PRTOGGLE_REVERT": "27360"}, "ok", "27360 is reverted"),
+            ({"PRTOGGLE_REVERT": "27360"}, "bad", "27360 is for sglang, not installed for"),
+            ({"PRTOGGLE_REVERT": "27361"}, "bad", "no fix has the number 27361"),
             ({"PRTOGGLE_REVERT": "none"}, "ok", "nothing is reverted"),
             ({"PRTOGGLE_REVERT": "27360", "SGLANG_DEBUG_REVERT_PR": "24401"}, "bad", "differ"),
             ({"PRTOGGLE_REVERT": "27x"}, "bad", "neither a PR number"),
@@ -133,3 +136,58 @@ class TestVariables:
     def test_what_they_mean(self, env: dict[str, str], state: str, text: str) -> None:
         found = [finding for finding in examine(environ=env) if finding.name == "variables"]
         assert any(finding.state == state and text in finding.what for finding in found), found
+
+    @pytest.mark.parametrize(
+        ("name", "nearest"),
+        [("PRTOGGLE_REVRT", "PRTOGGLE_REVERT"), ("SGLANG_DEBUG_REVERT_PRS", "SGLANG_DEBUG_REVERT_PR")],
+    )
+    def test_a_misspelt_one_has_its_nearest_named(self, name: str, nearest: str) -> None:
+        found = [finding for finding in examine(environ={name: "27360"}) if finding.nearest]
+        assert [(finding.state, finding.nearest) for finding in found] == [("warning", nearest)]
+
+
+class TestWhatIsSelected:
+    """Resolved as `run` does it; what cannot be had here is bad."""
+
+    def variables(self, world: World, selection: str) -> tuple[int, dict[str, str]]:
+        ran = world.run("doctor", "--json", env={"PRTOGGLE_REVERT": selection})
+        (found,) = (
+            finding
+            for finding in json.loads(ran.out)["findings"]
+            if finding["name"] == "variables" and finding["what"].startswith("PRTOGGLE_REVERT=")
+        )
+        return ran.code, found
+
+    def test_a_fix_of_what_is_installed(self, engine: World) -> None:
+        _, found = self.variables(engine, "101")
+        assert (found["state"], found["what"]) == (
+            "ok",
+            "PRTOGGLE_REVERT=101: 101/slice of engine 1.2 is reverted in every process started from here",
+        )
+
+    def test_a_number_that_nobody_knows(self, engine: World) -> None:
+        code, found = self.variables(engine, "110")
+        assert (code, found["state"], found["nearest"]) == (1, "bad", "101")
+
+    def test_a_diff_that_is_empty(self, engine: World) -> None:
+        (engine.here / "suspect.diff").write_text("")
+        code, found = self.variables(engine, "./suspect.diff")
+        assert (code, found["state"]) == (1, "bad")
+        assert "suspect.diff" in found["what"] and "it changes no file" in found["what"]
+
+    def test_a_diff_of_what_is_not_installed(self, engine: World) -> None:
+        (engine.here / "x.diff").write_text("--- a/kvq/cache.py\n+++ b/kvq/cache.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n")
+        code, found = self.variables(engine, "./x.diff")
+        assert (code, found["state"]) == (1, "bad")
+        assert "changes kvq/cache.py, and no package of that is installed" in found["what"]
+
+    def test_a_fix_that_rotted(self, engine: World) -> None:
+        engine.package("engine", "1.2", core=GONE)
+        code, found = self.variables(engine, "101")
+        assert (code, found["state"]) == (1, "bad")
+        assert "rot in engine 1.2" in found["what"]
+
+    def test_the_packages_that_fixes_are_for_are_named_with_their_versions_and_places(self, engine: World) -> None:
+        found = json.loads(engine.run("doctor", "--json").out)["findings"]
+        here = [(each["state"], each["what"]) for each in found if each["name"] == "targets"]
+        assert ("ok", f"engine 1.2 at {engine.site / 'engine'}") in here

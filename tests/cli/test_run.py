@@ -99,6 +99,14 @@ def test_what_is_typed_wrong_is_2_and_starts_nothing(engine: World, selection: s
     assert (ran.code, ran.out) == (2, "")
 
 
+@pytest.mark.parametrize("text", ["", "\n", "notes\n"])
+def test_a_diff_that_changes_no_file_is_refused_before_anything_starts(engine: World, text: str) -> None:
+    (engine.here / "suspect.diff").write_text(text)
+    ran = engine.run("run", "./suspect.diff", "--", *python("print('started')"))
+    assert (ran.code, ran.out) == (3, "")
+    assert "no unified diff: it changes no file" in ran.err
+
+
 def test_no_command_is_2(engine: World) -> None:
     assert engine.run("run", "101").code == 2
     assert engine.run("run", "101", "--").code == 2
