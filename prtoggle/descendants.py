@@ -21,6 +21,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from prtoggle.dependencies import install_line
 from prtoggle.journals import Entry
 from prtoggle.runtime.journal import VARIABLE as JOURNAL
 
@@ -119,10 +120,13 @@ class Watch:
             new = strangers
         self._others.update(seen.pid for seen in new)
 
-    def still_running(self) -> tuple[int, ...]:
-        """The processes that go on now, zombies not counted."""
+    def still_running(self, *, helpers: bool = True) -> tuple[int, ...]:
+        """The processes that go on now, zombies not counted, and on demand those not in which none of the command's
+        code runs: multiprocessing's resource tracker, which outlives its process by a moment."""
         found = []
         for seen in self.ours.values():
+            if not helpers and any("multiprocessing.resource_tracker" in word for word in seen.argv):
+                continue
             stat = _stat(seen.pid)
             if stat is not None and stat.start == seen.start and not stat.zombie:
                 found.append(seen.pid)
@@ -275,7 +279,8 @@ def _reason(seen: Seen, selection: str, journal: str) -> str:
         if seen.environ.get(JOURNAL) != journal:
             return "it belongs to another `prtoggle run`, started by the command"
         if not has_pth(seen.exe, seen.argv, seen.environ):
-            return f"prtoggle is not installed for its Python, {seen.argv[0] if seen.argv else seen.exe}"
+            python = _python(seen.exe, seen.argv, seen.environ)
+            return f"prtoggle is not installed for its Python, {python}: {install_line(python)}; then prtoggle doctor"
     return ""
 
 
@@ -305,12 +310,24 @@ def flags(argv: tuple[str, ...]) -> str:
     return found
 
 
-def has_pth(exe: str, argv: tuple[str, ...], environ: Mapping[str, str]) -> bool:
-    """Whether a Python started so would find a ``prtoggle.pth``, as far as its folders tell."""
+def _named(argv: tuple[str, ...], environ: Mapping[str, str]) -> str:
+    """The program as it was named, found on PATH where it has no folder; empty where it is not there."""
     named = argv[0] if argv else ""
     if named and os.sep not in named:
         folders = environ.get("PATH", os.defpath).split(os.pathsep)
         named = next((path for path in (os.path.join(folder, named) for folder in folders) if os.path.exists(path)), "")
+    return named
+
+
+def _python(exe: str, argv: tuple[str, ...], environ: Mapping[str, str]) -> str:
+    """The Python to name to a person: in a virtual environment the link there, not what it points to."""
+    named = _named(argv, environ)
+    return named if os.path.isabs(named) else exe
+
+
+def has_pth(exe: str, argv: tuple[str, ...], environ: Mapping[str, str]) -> bool:
+    """Whether a Python started so would find a ``prtoggle.pth``, as far as its folders tell."""
+    named = _named(argv, environ)
     bases = {os.path.dirname(os.path.dirname(path)) for path in (named, exe) if os.path.isabs(path)}
     if not bases:
         return True  # nothing is known of it, so nothing is said

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from prtoggle import diffs, installed
-from prtoggle.errors import SelectionError
+from prtoggle.errors import PrtoggleError, SelectionError
 from prtoggle.selection import Selection
 from prtoggle.spec import Fix
 
@@ -30,16 +30,37 @@ def check(wanted: Selection, command: Sequence[str], env: Mapping[str, str], cwd
     for choice in wanted.choices:
         if choice.kind == "diff":
             _check_diff(choice.path)
+    notes: tuple[str, ...] = ()
+    same = same_python(command, env, cwd)
     numbers = Selection(tuple(choice for choice in wanted.choices if choice.kind == "fix"))
-    if numbers.is_none:
-        return ()
     try:
         _resolve(numbers, env, cwd)
     except SelectionError as error:
-        if same_python(command, env, cwd):
+        if same:
             raise
-        return (f"{error.what}, as far as can be told here; {command[0]} may know more",)
-    return ()
+        notes = (f"{error.what}, as far as can be told here; {command[0]} may know more",)
+    return (*notes, *(_uninstalled(wanted, command, env, cwd) if same else ()))
+
+
+UNINSTALLED = "not installed: "
+"""How a note begins that says which packages, or files of a diff, are not there."""
+
+
+def _uninstalled(wanted: Selection, command: Sequence[str], env: Mapping[str, str], cwd: str) -> tuple[str, ...]:
+    """For each choice of which nothing is installed, that it is so. No error: a command may add to its path what is
+    not seen from here."""
+    from prtoggle.library import Library
+    from prtoggle.subjects import nowhere
+
+    script = next((os.path.join(cwd, word) for word in command[1:] if word.endswith(".py")), cwd)
+    library = Library(path=[os.path.dirname(script), *_search_path(env, cwd)], environ=env)
+    found = []
+    for choice in wanted.choices:
+        try:
+            nowhere(choice, library)
+        except PrtoggleError as error:
+            found.append(f"{UNINSTALLED}{error.what}")
+    return tuple(found)
 
 
 def _check_diff(path: str) -> None:
@@ -51,6 +72,8 @@ def _check_diff(path: str) -> None:
 
 
 def _resolve(numbers: Selection, env: Mapping[str, str], cwd: str) -> None:
+    if numbers.is_none:
+        return
     from prtoggle import catalog
 
     path = _search_path(env, cwd)

@@ -16,7 +16,7 @@ from typing import Any
 
 from prtoggle.descendants import Unreached
 from prtoggle.journals import Entry, Event
-from prtoggle.selection import Choice, Selection
+from prtoggle.selection import Choice, Selection, parse
 
 NOT_IN_FORCE = 125
 """The exit code of ``run`` when the revert was not in force; to ``git bisect run`` it means "skip"."""
@@ -122,13 +122,25 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """``fixed`` (nothing was selected), ``in force``, ``refused`` or ``unused`` (no process imported what it
-        changes)."""
+        """``fixed`` (nothing was selected), ``in force`` (all of it), ``in part`` (no process imported what some of it
+        changes), ``refused`` or ``unused`` (no process imported what any of it changes)."""
         if self.is_none:
             return "fixed"
         if self.refused:
             return "refused"
-        return "in force" if self.in_force else "unused"
+        if not self.in_force:
+            return "unused"
+        return "in part" if self.unused else "in force"
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """What was selected and came out in some process, as written in the selection."""
+        if not self.in_force:
+            return ()
+        chosen = parse(self.selection)
+        if chosen.everything:
+            return (self.selection,)
+        return tuple(str(choice) for choice in chosen.choices if str(choice) not in self.unused)
 
     @property
     def ok(self) -> bool:
@@ -139,7 +151,7 @@ class Result:
         """The exit code of ``prtoggle run`` (DESIGN section 9)."""
         if self.verdict == "refused":
             return NOT_IN_FORCE
-        if self.verdict == "unused" and not allow_unused and not self.interrupted:
+        if self.verdict in ("unused", "in part") and not allow_unused and not self.interrupted:
             return NOT_IN_FORCE
         return self.code
 

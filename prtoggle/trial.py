@@ -13,6 +13,7 @@ Example::
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -172,17 +173,30 @@ def _start(trial: Trial, env: dict[str, str], cwd: str, signals: waiting.Signals
             preexec_fn=signals.restore if signals.held else None,
         )
     except FileNotFoundError:
-        there = os.path.exists(os.path.join(cwd, name)) and os.sep in name
-        hint = (
-            "its first line names an interpreter that is not there"
-            if there
-            else "what follows -- is run as it is, without a shell"
-        )
+        hint = _not_found(trial.command, cwd)
         raise CommandError(f"{name}: command not found", 127, hint=hint) from None
     except OSError as error:
         raise CommandError(f"{name}: cannot be executed: {error.strerror or error}", 126) from None
     except ValueError as error:
         raise CommandError(f"{name!r}: cannot be executed: {error}", 126) from None
+
+
+_OF_SHELLS = ("cd", "export", "source", ".", "exec", "ulimit", "set", "unset", "alias", "eval", "if", "for", "while")
+
+
+def _not_found(command: tuple[str, ...], cwd: str) -> str:
+    """What to do where the first word of a command is no program."""
+    name = command[0]
+    if os.sep in name and os.path.exists(os.path.join(cwd, name)):
+        return "its first line names an interpreter that is not there"
+    if " " in name.strip():
+        return f"leave the quotes out, each word is an argument of its own: -- {' '.join(name.split())}"
+    variable, equals, _ = name.partition("=")
+    if equals and variable.isidentifier():
+        return f"to set a variable, put env before it: -- env {shlex.join(command)}"
+    if name in _OF_SHELLS:
+        return f"{name} is the shell's own: -- sh -c {shlex.quote(' '.join(command) + ' && ...')}"
+    return "what follows -- is run as it is, without a shell"
 
 
 def _look_back(result: Result, wanted: selection.Selection, folder: Path, watch: descendants.Watch) -> Result:
@@ -198,7 +212,7 @@ def _look_back(result: Result, wanted: selection.Selection, folder: Path, watch:
         labels=found.labels,
         plan_notes=found.plan_notes,
         unreached=descendants.unreached(watch.pythons, entries, selection=str(wanted), journal=str(folder)),
-        still_running=watch.still_running(),
+        still_running=watch.still_running(helpers=False),
         blind=descendants.BLIND_SPOTS
         if descendants.SEES
         else ("descendants: they are watched through /proc, on Linux alone",),

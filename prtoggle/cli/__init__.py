@@ -15,9 +15,17 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-import click
-
 from prtoggle import __version__
+from prtoggle.dependencies import EXIT_CODE, missing
+
+try:
+    import click
+except ModuleNotFoundError as error:
+    if not missing(error.name or ""):
+        raise
+    print(missing(error.name or ""), file=sys.stderr)
+    raise SystemExit(EXIT_CODE) from None
+
 from prtoggle.cli.errors import CLOSED_PIPE, guarded
 
 COMMANDS = {
@@ -27,7 +35,7 @@ COMMANDS = {
     "check": "The verdict for every part and release; exit 1 on rot.",
     "run": "Run a command with a selection reverted in all its processes.",
     "prove": "Run each scenario fixed and reverted: does it behave as claimed?",
-    "demo": "Thirty seconds that show it.",
+    "demo": "Both fixes that come with prtoggle, fixed and reverted side by side.",
     "schema": "The JSON Schema of reverse patches, for editors.",
     "doctor": "What is wrong with this installation.",
 }
@@ -52,7 +60,7 @@ class Commands(click.Group):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from prtoggle.errors import UsageError, did_you_mean
 
-            near = did_you_mean(args[0], tuple(COMMANDS))
+            near = "--help" if args[0] in ("help", "usage") else did_you_mean(args[0], tuple(COMMANDS))
             raise UsageError(
                 f"no command {args[0]!r}", nearest=f"prtoggle {near}" if near else "", hint="prtoggle --help lists them"
             )
@@ -91,7 +99,8 @@ Shell completion:
 
 \b
 Exit codes: 0 fine; 1 the answer is no; 2 what was typed is wrong; 3 refused;
-4 inconclusive; 70 a bug in prtoggle; 130 interrupted.
+4 inconclusive; 70 a bug in prtoggle; 125 `run`: the revert was not in force;
+130 interrupted.
 """
 
 

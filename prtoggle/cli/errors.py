@@ -14,7 +14,8 @@ from collections.abc import Callable
 
 import click
 
-from prtoggle.errors import MalformedError, PrtoggleError
+from prtoggle.dependencies import EXIT_CODE, missing
+from prtoggle.errors import MalformedError, PrtoggleError, UsageError
 
 BUG = 70
 INTERRUPTED = 130
@@ -31,7 +32,7 @@ def guarded(call: Callable[[], object]) -> int:
         say(describe(error))
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        say(of_click(error))
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         say("prtoggle: interrupted")
@@ -40,6 +41,10 @@ def guarded(call: Callable[[], object]) -> int:
         _discard_stdout()
         return CLOSED_PIPE
     except Exception as error:
+        lacking = missing(error.name or "") if isinstance(error, ModuleNotFoundError) else ""
+        if lacking:
+            say(lacking)
+            return EXIT_CODE
         if isinstance(error, OSError) and error.errno == errno.EPIPE:
             _discard_stdout()
             return CLOSED_PIPE
@@ -53,6 +58,23 @@ def describe(error: PrtoggleError) -> str:
     if isinstance(error, MalformedError) and len(error.problems) > 1:
         return f"prtoggle: {len(error.problems)} problems\n{error}"
     return f"prtoggle: {error}"
+
+
+def of_click(error: click.ClickException) -> str:
+    """The words for an error of the command line's parser, as prtoggle's own have them."""
+    what = error.format_message().strip().removesuffix(".")
+    nearest, hint = "", ""
+    if isinstance(error, click.NoSuchOption):
+        what = f"no such option: {error.option_name}"
+        nearest = (sorted(error.possibilities or ()) or [""])[0]
+    elif what.startswith("Got unexpected extra argument"):
+        what = f"one argument too many: {what.partition('(')[2].rstrip(')')}"
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        if what.startswith("one argument") and any(each.name == "selection" for each in context.command.params):
+            hint = "several fixes are one argument: 27360,24401; "
+        hint += f"{context.command_path} -h shows how it is called"
+    return describe(UsageError(what[:1].lower() + what[1:], nearest=nearest, hint=hint.removesuffix("; ")))
 
 
 def say(text: str) -> None:

@@ -18,7 +18,9 @@ import click
 
 from prtoggle.cli import render
 from prtoggle.cli.context import fixes_option
+from prtoggle.cli.runwords import in_order
 from prtoggle.errors import UsageError
+from prtoggle.known import UNINSTALLED
 from prtoggle.result import Result
 
 _EPILOG = """\b
@@ -31,15 +33,23 @@ Examples:
 
 \b
 Exit codes: COMMAND's own, 128+N where signal N ended it; 127 not found, 126 cannot be
-executed; 125 the revert was not in force: a process refused, or none imported what it
-changes (--allow-unused lets that pass).
+executed; 125 the revert was not in force: a process refused, or none imported what one
+of the selected fixes changes (--allow-unused lets that pass).
 """
 
 
-@click.command("run", epilog=_EPILOG, context_settings={"allow_interspersed_args": False})
+class _Run(click.Command):
+    """A command whose options may also stand behind the selection."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option) and not each.is_flag]
+        return super().parse_args(ctx, in_order(args, {name for each in options for name in each.opts}))
+
+
+@click.command("run", cls=_Run, epilog=_EPILOG, context_settings={"allow_interspersed_args": False})
 @fixes_option
 @click.option("--trace", is_flag=True, help="Find out whether the reverted code is executed.")
-@click.option("--allow-unused", is_flag=True, help="No 125 where no process imported what the selection changes.")
+@click.option("--allow-unused", is_flag=True, help="No 125 where no process imported what a selected fix changes.")
 @click.option(
     "--json",
     "report_file",
@@ -48,6 +58,7 @@ changes (--allow-unused lets that pass).
     help="Write the report as JSON.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Report only what went wrong; no line from each process.")
+@click.option("-v", "--verbose", is_flag=True, help="Say also what cannot be seen from here.")
 @click.argument("selection")
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
 def command(
@@ -56,6 +67,7 @@ def command(
     allow_unused: bool,
     report_file: Path | None,
     quiet: bool,
+    verbose: bool,
     selection: str,
     cmd: tuple[str, ...],
 ) -> int:
@@ -71,7 +83,7 @@ def command(
     result = run(trial, on_notes=_say_notes)
     if report_file is not None:
         _write(report_file, result, allow_unused)
-    for line in report(result, allow_unused=allow_unused, quiet=quiet):
+    for line in report(result, allow_unused=allow_unused, quiet=quiet, verbose=verbose):
         render.words(f"prtoggle: {line}" if not line.startswith(" ") else line)
     return result.exit_code(allow_unused=allow_unused)
 
@@ -97,7 +109,7 @@ def _write(file: Path, result: Result, allow_unused: bool) -> None:
         render.words(f"prtoggle: the report {file} could not be written: {error.strerror or error}")
 
 
-def report(result: Result, *, allow_unused: bool = False, quiet: bool = False) -> list[str]:
+def report(result: Result, *, allow_unused: bool = False, quiet: bool = False, verbose: bool = False) -> list[str]:
     """The lines of the report. Lines that start with a space belong to the one before."""
     if result.is_none:
         return []
@@ -105,31 +117,41 @@ def report(result: Result, *, allow_unused: bool = False, quiet: bool = False) -
         *_headline(result, allow_unused, quiet),
         *([] if quiet else _in_force(result)),
         *_out_of_force(result),
-        *([] if quiet else _beside(result)),
+        *([] if quiet else _beside(result, verbose)),
     ]
 
 
 def _headline(result: Result, allow_unused: bool, quiet: bool) -> list[str]:
-    ran = f"{result.selection} was "
     code = result.exit_code(allow_unused=allow_unused)
     own = "" if code == result.code else f" (exit code {code}; the command's own was {result.code})"
-    if result.verdict == "in force":
-        where = len({pid for module in result.in_force for pid in module.pids})
-        if quiet:
-            return []
-        processes = _count(where, "process", "processes")
-        return [f"{ran}in force in {processes} of {_reached(result)} ({', '.join(result.labels)})"]
     if result.verdict == "refused":
-        return [f"ERROR: {ran}NOT in force ({_reached(result)}): a process refused{own}"]
+        return [f"ERROR: {result.selection} was NOT in force ({_reached(result)}): a process refused{own}"]
+    lines = []
+    if result.verdict != "in force":
+        lacking = ",".join(result.unused) or result.selection
+        why = _why_unused(result)
+        said = f"{lacking} was not used: {why}" if allow_unused else f"ERROR: {lacking} was NOT in force: {why}{own}"
+        lines.append(said)
+    if result.in_force and not quiet:
+        where = len({pid for module in result.in_force for pid in module.pids})
+        processes = _count(where, "process", "processes")
+        labels = ", ".join(result.labels)
+        lines.append(f"{','.join(result.used)} was in force in {processes} of {_reached(result)} ({labels})")
+    return lines
+
+
+def _why_unused(result: Result) -> str:
     if not result.processes:
-        why = "no Python process was reached"
-    elif result.never_imported:
-        why = f"no process imported a module that it changes ({_reached(result)})"
-    else:
-        why = f"no process imported a package that it changes ({_reached(result)})"
-    if allow_unused:
-        return [f"{ran}not used: {why}"]
-    return [f"ERROR: {ran}NOT in force: {why}{own}"]
+        return "no Python process was reached"
+    where = "" if result.in_force else f" ({_reached(result)})"
+    planned = {part for module in result.never_imported for part in module.parts}
+    if planned and all(any(_is_of(part, choice) for part in planned) for choice in result.unused):
+        return f"no process imported a module that it changes{where}"
+    return f"no process imported a package that it changes{where}"
+
+
+def _is_of(part: str, choice: str) -> bool:
+    return part == choice or part.startswith(f"{choice.partition('/')[0]}/")
 
 
 def _reached(result: Result) -> str:
@@ -155,11 +177,9 @@ def _out_of_force(result: Result) -> list[str]:
         lines.append(render.indented(refused.reason))
     for module in result.never_imported:
         lines.append(f"  never imported: {module.module} ({', '.join(module.parts)}): its revert took no effect")
-    planned = {part for module in result.never_imported for part in module.parts}
-    if result.verdict == "in force":
-        for choice in result.unused:
-            if not any(part == choice or part.startswith(f"{choice.partition('/')[0]}/") for part in planned):
-                lines.append(f"  not used: {choice}: no process imported a package that it changes")
+    for note in result.notes:
+        if note.startswith(tuple(UNINSTALLED + choice for choice in result.unused)):
+            lines.append(f"  {note}")
     lines += _unreached(result)
     if result.traced:
         edits = [(module, edit) for module in result.in_force for edit in module.edits]
@@ -185,7 +205,7 @@ def _unreached(result: Result) -> list[str]:
     return lines
 
 
-def _beside(result: Result) -> list[str]:
+def _beside(result: Result, verbose: bool) -> list[str]:
     lines = [
         f"  note: {note}"
         for note in (*result.plan_notes, *(note for note in result.notes if "journal" in note or "copies" in note))
@@ -196,7 +216,8 @@ def _beside(result: Result) -> list[str]:
         )
     if result.still_running:
         lines.append(f"  still running: {_pids(result.still_running)}; what they do from now on is not in this report")
-    lines.append(f"  cannot be seen from here: {'; '.join(result.blind)}")
+    if verbose or result.unreached or result.verdict != "in force":
+        lines.append(f"  cannot be seen from here: {'; '.join(result.blind)}")
     lines.append(f"  journals: {result.folder}")
     return lines
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import click
 import pytest
@@ -150,7 +151,61 @@ class TestExitCodes:
         assert errors.guarded(lambda: None) == 0
 
 
+class TestADependencyThatIsMissing:
+    """As after `pip install --no-deps`."""
+
+    def run(self, world: World, *args: str, there: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+        for module in there:
+            spec = find_spec(module)
+            assert spec is not None and spec.submodule_search_locations
+            (world.lib / module).symlink_to(spec.submodule_search_locations[0])
+        command = [sys.executable, "-S", "-m", "prtoggle", *args]
+        return subprocess.run(command, env=world.environ(), cwd=world.here, capture_output=True, text=True)
+
+    @pytest.mark.parametrize("args", [["list"], ["-h"], ["run", "101", "--", "true"]])
+    def test_click(self, args: list[str], engine: World) -> None:
+        done = self.run(engine, *args, there=())
+        assert (done.returncode, done.stdout) == (3, "")
+        assert done.stderr == (
+            f"prtoggle: click is not installed for {sys.executable}, and prtoggle needs it\n"
+            f"  hint: {sys.executable} -m pip install click packaging PyYAML rich unidiff\n"
+        )
+
+    @pytest.mark.parametrize("args", [["list"], ["check"], ["run", "101", "--", "true"]])
+    def test_packaging(self, args: list[str], engine: World) -> None:
+        done = self.run(engine, *args, there=("click", "yaml", "rich", "unidiff"))
+        assert done.returncode == 3
+        assert done.stderr.startswith(f"prtoggle: packaging is not installed for {sys.executable}, and")
+        assert done.stderr.endswith("-m pip install packaging\n")
+
+    def test_a_doctor_still_looks_at_the_rest(self, engine: World) -> None:
+        done = self.run(engine, "doctor", "--json", there=("click", "yaml", "rich", "unidiff"))
+        found = {each["name"]: each for each in json.loads(done.stdout)["findings"]}
+        assert (done.returncode, found["dependencies"]["what"]) == (1, "not installed: packaging")
+        assert found["leftovers"]["state"] == "ok"
+
+
 class TestWhatIsTyped:
+    @pytest.mark.parametrize(
+        ("args", "what", "more"),
+        [
+            (["show"], "missing argument 'ID'", "hint: prtoggle show -h shows how it is called"),
+            (["list", "--jsn"], "no such option: --jsn", "nearest: --json"),
+            (
+                ["diff", "101", "102"],
+                "one argument too many: 102",
+                "hint: several fixes are one argument: 27360,24401; ",
+            ),
+            (["list", "101"], "one argument too many: 101", "hint: prtoggle list -h shows how it is called"),
+            (["help"], "no command 'help'", "nearest: prtoggle --help"),
+        ],
+    )
+    def test_is_said_as_every_other_error(self, args: list[str], what: str, more: str, world: World) -> None:
+        ran = world.run(*args)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err.startswith(f"prtoggle: {what}\n")
+        assert f"\n  {more}" in ran.err
+
     def test_an_unknown_command_has_its_nearest_named(self, world: World, golden: Golden) -> None:
         golden("unknown_command", world, world.run("chekc"))
 

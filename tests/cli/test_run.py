@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.world import World
+from tests.cli.world import FIX, FIXED, Ran, World
 
 pytestmark = pytest.mark.usefixtures("installed")
 
@@ -76,6 +76,83 @@ def test_a_package_whose_planned_module_is_never_imported_is_125_and_says_so(eng
     assert "never imported: engine.core (101/slice): its revert took no effect" in ran.err
 
 
+class TestASelectionOfWhichSomeIsNotUsed:
+    def run(self, engine: World, *options: str) -> Ran:
+        engine.package("motor", "1.2", core=FIXED)
+        engine.fix(102, FIX.replace("101", "102").replace("engine", "motor"))
+        return engine.run("run", *options, "101,102", "--", *python(QUIETLY))
+
+    def test_is_125_and_the_headlines_tell_both_apart(self, engine: World) -> None:
+        ran = self.run(engine)
+        assert ran.code == 125
+        lines = [line for line in ran.err.splitlines() if line.startswith("prtoggle: ")]
+        assert lines[-2:] == [
+            "prtoggle: ERROR: 102 was NOT in force: no process imported a package that it changes"
+            " (exit code 125; the command's own was 0)",
+            "prtoggle: 101 was in force in 1 process of 1 reached (engine 1.2)",
+        ]
+
+    def test_is_the_commands_own_code_where_allowed(self, engine: World) -> None:
+        ran = self.run(engine, "--allow-unused")
+        assert ran.code == 0
+        assert "prtoggle: 102 was not used: no process imported a package that it changes\n" in ran.err
+
+    def test_is_said_also_when_quiet_and_in_the_report(self, engine: World) -> None:
+        ran = self.run(engine, "-q", "--json", "r.json")
+        assert ran.err.startswith("prtoggle: ERROR: 102 was NOT in force")
+        assert "101 was" not in ran.err
+        report = json.loads((engine.here / "r.json").read_text())
+        assert (report["verdict"], report["unused"], report["exit_code"]) == ("in part", ["102"], 125)
+
+    def test_a_package_that_is_not_installed_is_named_before_the_command_and_behind(self, engine: World) -> None:
+        (engine.here / "x.diff").write_text("--- a/kvq/cache.py\n+++ b/kvq/cache.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n")
+        ran = engine.run("run", "./x.diff", "--", *python("print(1)"))
+        said = f"not installed: {engine.here}/x.diff changes kvq/cache.py, and no package of that is installed for"
+        assert ran.code == 125
+        assert [line.partition("not installed")[0] for line in ran.err.splitlines() if said in line] == [
+            "prtoggle: note: ",
+            "  ",
+        ]
+
+
+def test_what_cannot_be_seen_is_said_where_asked_for_or_where_it_may_matter(engine: World) -> None:
+    blind = "cannot be seen from here"
+    assert blind not in engine.run("run", "101", "--", *python(QUIETLY)).err
+    assert blind in engine.run("run", "-v", "101", "--", *python(QUIETLY)).err
+    assert blind in engine.run("run", "101", "--", *python("print(1)")).err
+
+
+def test_the_resource_tracker_of_multiprocessing_is_not_said_to_be_running(engine: World) -> None:
+    # The child holds the tracker's pipe open, so that both go on when the command ends.
+    program = f"""
+{QUIETLY}
+import os, time
+from multiprocessing import resource_tracker
+resource_tracker.ensure_running()
+time.sleep(0.5)
+child = os.fork()
+if not child:
+    time.sleep(3)
+    os._exit(0)
+print(child, flush=True)
+time.sleep(0.5)
+os._exit(0)
+"""
+    ran = engine.run("run", "--json", "r.json", "101", "--", *python(program))
+    assert ran.code == 0
+    assert json.loads((engine.here / "r.json").read_text())["still_running"] == [int(ran.out)]
+
+
+def test_a_python_without_prtoggle_is_named_by_its_place_with_what_to_do(engine: World) -> None:
+    plain = engine.root / "plain"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(plain)], check=True)
+    env = {"PATH": f"{plain / 'bin'}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": ""}
+    ran = engine.run("run", "101", "--", "sh", "-c", "python -c 'import time; time.sleep(1)'; true", env=env)
+    assert ran.code == 125
+    assert f"{plain}/bin/python -m pip install " in ran.err
+    assert "prtoggle doctor" in ran.err
+
+
 def test_none_runs_fixed_and_reports_nothing(engine: World) -> None:
     ran = engine.run("run", "none", "--", *python(USE), env={"PRTOGGLE_REVERT": "101"})
     assert (ran.code, ran.out, ran.err) == (0, "2\n", "")
@@ -105,6 +182,48 @@ def test_a_diff_that_changes_no_file_is_refused_before_anything_starts(engine: W
     ran = engine.run("run", "./suspect.diff", "--", *python("print('started')"))
     assert (ran.code, ran.out) == (3, "")
     assert "no unified diff: it changes no file" in ran.err
+
+
+class TestTheWordsOfTheCommandLine:
+    def test_options_may_stand_behind_the_selection(self, engine: World) -> None:
+        ran = engine.run("run", "101/slice+assert", "--trace", "--json", "r.json", "-q", "--", *python(USE))
+        assert (ran.code, ran.out, ran.err) == (0, "3\n", "")
+        assert json.loads((engine.here / "r.json").read_text())["traced"] is True
+
+    def test_an_unknown_option_behind_the_selection_is_one(self, engine: World) -> None:
+        ran = engine.run("run", "101", "--trase", "--", *python("print('started')"))
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err.splitlines()[:2] == ["prtoggle: no such option: --trase", "  nearest: --trace"]
+
+    def test_several_fixes_are_one_argument(self, engine: World) -> None:
+        engine.fix(102, FIX.replace("101", "102"))
+        for words in (["101", "102/slice", "--"], ["101", "102/slice"]):
+            ran = engine.run("run", *words, *python("print('started')"))
+            assert (ran.code, ran.out) == (2, "")
+            assert "several fixes are one argument" in ran.err and "nearest: 101,102/slice\n" in ran.err
+
+    def test_a_missing_selection_is_said(self, engine: World) -> None:
+        for words in (["--"], ["-q", "--"], ["--json", "r.json", "--"]):
+            ran = engine.run("run", *words, *python("print('started')"))
+            assert (ran.code, ran.out) == (2, "")
+            assert ran.err.startswith("prtoggle: the selection is missing before --\n")
+
+    @pytest.mark.parametrize(
+        ("words", "hint"),
+        [
+            (
+                ["python serve.py --tp 8"],
+                "leave the quotes out, each word is an argument of its own: -- python serve.py",
+            ),
+            (["FOO=1", "python", "x y.py"], "put env before it: -- env FOO=1 python 'x y.py'"),
+            (["cd", "/tmp"], "cd is the shell's own: -- sh -c 'cd /tmp && ...'"),
+            (["nosuch"], "without a shell"),
+        ],
+    )
+    def test_what_is_no_program_has_a_hint(self, engine: World, words: list[str], hint: str) -> None:
+        ran = engine.run("run", "101", "--", *words)
+        assert ran.code == 127
+        assert hint in ran.err
 
 
 def test_no_command_is_2(engine: World) -> None:
