@@ -340,6 +340,8 @@ def test_a_sub_interpreter(project: Project) -> None:
     code = f"import _xxsubinterpreters as s; s.run_string(s.create(), {USE!r} + ';import sys; sys.stdout.flush()')"
     if sys.version_info >= (3, 13):
         code = code.replace("_xxsubinterpreters", "_interpreters")
+    elif sys.version_info >= (3, 12):  # one with a lock of its own reverts too, and then Python 3.12.1 dies at its end
+        code = code.replace("s.create()", "s.create(isolated=False)")
     done = project.python(code, revert="7")
     assert reverted(done), done.err
 
