@@ -44,8 +44,12 @@ def parse_against(text: str) -> Requirement | PathTarget:
     try:
         requirement = Requirement(text)
     except InvalidRequirement as problem:
+        doubled = re.sub(r"(?<![<>=!~])=(?!=)", "==", text)
         raise UsageError(
-            f"{text!r} is neither a requirement nor a folder: {str(problem).splitlines()[0]}",
+            f"{text!r} is neither a requirement nor a folder: {str(problem).splitlines()[0]}"
+            if doubled == text
+            else f"{text!r} is no requirement: a version is named with ==",
+            nearest=doubled if doubled != text else "",
             hint="name sglang==0.5.16, 'sglang>=0.5.13', a .whl or a folder",
         ) from None
     if requirement.url or requirement.marker:

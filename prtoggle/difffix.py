@@ -17,7 +17,7 @@ from pathlib import Path
 
 from prtoggle import diffs
 from prtoggle.diffs import FileDiff
-from prtoggle.errors import MalformedError, Place, PrtoggleError, RefusedError, SelectionError
+from prtoggle.errors import MalformedError, Place, PrtoggleError, RefusedError, SelectionError, did_you_mean
 from prtoggle.packages import Package
 from prtoggle.runtime.sources import read
 from prtoggle.spec import ONLY_PART, Edit, Fix, Origin, Patch, Variant
@@ -53,12 +53,26 @@ def diff_fix(path: str | Path, *, package: Package) -> Fix:
         MalformedError: it is no unified diff.
         RefusedError: it changes what cannot be taken out at run time.
     """
-    file = Path(path)
+    return from_text(text_of(path), str(Path(path)), package)
+
+
+def text_of(path: str | Path) -> str:
+    """The text of the diff at ``path``, what is no UTF-8 as surrogates; SelectionError where it cannot be read."""
     try:
-        text = read(file).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+        return read(path).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
     except OSError as error:
-        raise SelectionError(f"the diff {file} cannot be read: {error.strerror or error}") from None
-    return from_text(text, str(file), package)
+        what = f"the diff {path} cannot be read: {error.strerror or error}"
+        raise SelectionError(what, nearest=_beside(Path(path))) from None
+
+
+def _beside(path: Path) -> str:
+    """The diff in the same folder whose name is nearest, or an empty string."""
+    try:
+        names = [entry.name for entry in path.parent.iterdir() if entry.suffix.lower() in (".diff", ".patch")]
+    except OSError:
+        return ""
+    near = did_you_mean(path.name, names)
+    return str(path.with_name(near)) if near else ""
 
 
 def from_text(text: str, name: str, package: Package) -> Fix:
@@ -116,11 +130,7 @@ def from_text(text: str, name: str, package: Package) -> Fix:
 
 def changed(path: str | Path) -> tuple[str, ...]:
     """The Python files that the merged diff at ``path`` changes, as it names them, without tests and documentation."""
-    try:
-        text = read(path).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
-    except OSError:
-        return ()
-    files = map(_path, diffs.parse(text, name=str(path), reverse=True))
+    files = map(_path, diffs.parse(text_of(path), name=str(path), reverse=True))
     return tuple(file for file in files if file.endswith(".py") and not _skipped(file))
 
 

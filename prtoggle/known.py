@@ -12,9 +12,9 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from prtoggle import diffs, installed
+from prtoggle.difffix import text_of
 from prtoggle.errors import PrtoggleError, SelectionError
 from prtoggle.selection import Selection
 from prtoggle.spec import Fix
@@ -29,7 +29,7 @@ def check(wanted: Selection, command: Sequence[str], env: Mapping[str, str], cwd
     """
     for choice in wanted.choices:
         if choice.kind == "diff":
-            _check_diff(choice.path)
+            diffs.parse(text_of(choice.path), name=choice.path, reverse=True)
     notes: tuple[str, ...] = ()
     same = same_python(command, env, cwd)
     numbers = Selection(tuple(choice for choice in wanted.choices if choice.kind == "fix"))
@@ -61,14 +61,6 @@ def _uninstalled(wanted: Selection, command: Sequence[str], env: Mapping[str, st
         except PrtoggleError as error:
             found.append(f"{UNINSTALLED}{error.what}")
     return tuple(found)
-
-
-def _check_diff(path: str) -> None:
-    try:
-        text = Path(path).read_bytes().decode("utf-8", "surrogateescape")
-    except OSError as error:
-        raise SelectionError(f"the diff {path} cannot be read: {error.strerror or error}") from None
-    diffs.parse(text, name=path, reverse=True)
 
 
 def _resolve(numbers: Selection, env: Mapping[str, str], cwd: str) -> None:

@@ -26,9 +26,9 @@ from typing import Any
 from prtoggle.edits import outcome as outcomes
 from prtoggle.edits.outcome import Found, Outcome, Replacement
 from prtoggle.edits.scope import split_target
-from prtoggle.runtime.ownstate import own_state
 from prtoggle.packages import Package
 from prtoggle.runtime import cache
+from prtoggle.runtime.ownstate import own_state
 from prtoggle.sources import Sighting, Sources
 from prtoggle.spec import Edit
 

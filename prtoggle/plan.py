@@ -276,24 +276,38 @@ def refusal_of(decision: Decision) -> RefusedError:
     if seen is not None:
         place = seen.edit.place
         text, line = getattr(seen.outcome, "nearest", ""), getattr(seen.outcome, "line", 0)
-        if text:
+        if text and decision.verdict in _SEARCHED:
             nearest = f"{seen.module}:{line}: {text.strip()}" if line else text
-    hint = decision.hint or _hint(decision.verdict, seen)
+    # A diff is called by its path, which is the place too.
+    name = "" if decision.name == str(place) else f"{decision.name}: "
     return RefusedError(
-        f"{decision.name}: {decision.verdict.value} in {decision.package.label}: {decision.reason}",
+        f"{name}{decision.verdict.value} in {decision.package.label}: {decision.reason}",
         place=place,
         nearest=nearest,
-        hint=hint,
+        hint=decision.hint or _hint(decision, seen),
     )
 
 
-def _hint(verdict: Verdict, seen: Sighting | None) -> str:
-    if verdict is Verdict.ROT and seen is not None:
+_SEARCHED = (Verdict.ROT, Verdict.HALF)
+"""Where a passage like the one looked for helps; elsewhere the place is known, or there is none."""
+
+
+def _hint(decision: Decision, seen: Sighting | None) -> str:
+    is_diff = decision.fix.origin.kind == "diff"
+    if decision.verdict is Verdict.ROT and seen is not None:
         if isinstance(seen.outcome, Several):
-            return "let the edit say more of its place, or its target which definition it means: f#2"
+            return (
+                "give the diff more context (git diff -U10)"
+                if is_diff
+                else "let the edit say more of its place, or its target which definition it means: f#2"
+            )
         if isinstance(seen.outcome, Missing) and "no Python source" in seen.outcome.reason:
             return "install the package with its Python sources"
-    return _HINTS.get(verdict, "")
+    if decision.verdict is Verdict.ROT and is_diff:
+        return f"take the change as it stands in {decision.package.label}, or make the diff against its files"
+    if decision.verdict is Verdict.NOT_SEEN and not decision.package.believed:
+        return "nothing is left to take out: these files are from before the fix, or somebody took it out by hand"
+    return _HINTS.get(decision.verdict, "")
 
 
 _HINTS = {
@@ -302,7 +316,7 @@ _HINTS = {
     Verdict.BY_VERSION: "there is nothing to take out; leave it out of the selection",
     Verdict.ALREADY: "somebody took it out of these files by hand; reinstall the package to have it back",
     Verdict.HALF: "reinstall the package, then select it again",
-    Verdict.ROT: "the code moved since the reverse patch was written: prtoggle check shows every part and release",
+    Verdict.ROT: "the code is not as the reverse patch expects it: prtoggle check --against shows other releases",
 }
 
 
@@ -384,7 +398,10 @@ def _notes(choices: Sequence[Choice], skipped: Sequence[Choice]) -> tuple[str, .
 
 
 def _first_reason(choice: Choice) -> str:
-    return next((f"{decision.name} {decision.verdict.value}" for decision in choice.refused), "nothing to take out")
+    for decision in choice.refused:
+        part = decision.name.partition("/")[2]
+        return f"{part}{': ' if part else ''}{decision.verdict.value}: {decision.reason}"
+    return "nothing to take out"
 
 
 __all__ = [

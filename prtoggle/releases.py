@@ -36,7 +36,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from prtoggle.against import PathTarget, matching, package_root, parse_against, pinned
-from prtoggle.errors import InconclusiveError, did_you_mean
+from prtoggle.errors import InconclusiveError
 from prtoggle.wheels import unpack
 
 __all__ = ["Index", "PathTarget", "Release", "cache_folder", "fetch", "parse_against", "releases"]
@@ -136,7 +136,8 @@ def _silent(_: str) -> None:
 
 @dataclass(frozen=True)
 class Index:
-    """Where releases come from. ``say`` is told before anything that may take seconds."""
+    """Where releases come from. ``say`` is told before anything that may take seconds, ``note`` what a person should
+    know of the answer."""
 
     pip: tuple[str, ...] = ()
     python_version: str | None = None
@@ -144,6 +145,7 @@ class Index:
     cache: Path | None = None
     refresh: bool = False
     say: Callable[[str], None] = _silent
+    note: Callable[[str], None] = _silent
 
     def resolve(self, against: Requirement | PathTarget, package: str) -> tuple[Release, ...]:
         """Every release that ``against`` names; one that could not be had carries its problem."""
@@ -170,7 +172,8 @@ class Index:
             versions, fresh = self._listing(requirement.name, again=True)
             found = matching(requirement, versions)
         if not found:
-            nearest = did_you_mean(pin, versions) if pin else (versions[-1] if versions else "")
+            nearest = _nearest(pin, versions)
+            nearest = f"{requirement.name}=={nearest}" if nearest else ""
             raise InconclusiveError(f"the index has no release {requirement}", nearest=nearest)
         return found
 
@@ -261,6 +264,12 @@ class Index:
         if done.returncode or (words[0] == "index" and _unreachable(done.stderr)):
             raise InconclusiveError("pip failed", hint=f"{shlex.join(command)}\n    {last_words(done.stderr)}")
         return done.stdout
+
+
+def _nearest(pin: str, versions: tuple[str, ...]) -> str:
+    """The newest version that is not above ``pin``, or the oldest; without a pin the newest."""
+    earlier = [version for version in versions if not pin or Version(version) <= Version(pin)]
+    return (earlier or list(versions[:1]) or [""])[-1]
 
 
 def _remembered(versions: tuple[str, ...], listed_at: float) -> str:

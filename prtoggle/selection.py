@@ -261,6 +261,12 @@ def _is_diff(text: str) -> bool:
     return text.lower().endswith((".diff", ".patch"))
 
 
+def _is_file(path: str) -> bool:
+    import os
+
+    return os.path.isfile(path)
+
+
 def _diff(path: str, column: int, where: str) -> Choice:
     if not _is_diff(path):
         _fail(where, column, f"'{path}' stands in quotes, expected a path that ends in .diff or .patch", hint=_GRAMMAR)
@@ -304,6 +310,9 @@ def _project(text: str, column: int, where: str, item: str) -> str:
 def _number(digits: str, column: int, where: str, item: str) -> int:
     digits = digits.strip()
     if not digits or not _DIGITS.issuperset(digits):
+        if item.startswith((".", "/", "~")) or _is_file(item):
+            what = f"'{item}' is a path, and that of a diff must end in .diff or .patch"
+            _fail(where, column, what, hint="name the file so" if _is_file(item) else _GRAMMAR)
         what = f"'{item}' is neither a PR number, a path to a .diff or .patch, 'all' nor 'none'"
         _fail(where, column, what, nearest=_nearest(item), hint=_GRAMMAR)
     if digits.strip("0") == "":
@@ -339,6 +348,9 @@ def _part_like(name: str) -> str:
     return like if like and like[0] in _LOWER and _PART.issuperset(like) else ""
 
 
+_LIKE_DIGITS = {ord("O"): "0", ord("o"): "0", ord("l"): "1", ord("I"): "1"}
+
+
 def _nearest(item: str) -> str:
     """The right way to write what ``item`` seems to mean, or an empty string."""
     pieces = item.replace("?", "/").replace("#", "/").split("/")
@@ -350,6 +362,13 @@ def _nearest(item: str) -> str:
     words = item.split()
     if len(words) > 1 and all(_DIGITS.issuperset(word) for word in words):
         return ",".join(words)
+    for sign in ";+|&":
+        words = [word.strip() for word in item.split(sign)]
+        if len(words) > 1 and all(word and _DIGITS.issuperset(word.partition("/")[0] or "-") for word in words):
+            return ",".join(words)
+    digits = item.translate(_LIKE_DIGITS)
+    if digits != item and _DIGITS.issuperset(digits.partition("/")[0]) and item[0] in _DIGITS:
+        return digits.partition("/")[0] + "".join(item.partition("/")[1:])
     for prefix in ("#", "pr", "PR"):
         rest = item.removeprefix(prefix).lstrip("#- ")
         if rest != item and rest and _DIGITS.issuperset(rest.partition("/")[0]) and rest[0] != "/":

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,8 +21,8 @@ from packaging.version import Version
 from prtoggle import plan as planning
 from prtoggle.against import PathTarget, parse_against
 from prtoggle.check import Subject
-from prtoggle.difffix import changed
-from prtoggle.errors import InconclusiveError, RefusedError, SelectionError, UsageError, did_you_mean
+from prtoggle.difffix import changed, text_of
+from prtoggle.errors import InconclusiveError, RefusedError, UsageError, did_you_mean
 from prtoggle.library import Library
 from prtoggle.packages import Package, locate, normalise
 from prtoggle.plan import Plan
@@ -88,7 +89,7 @@ def _names(library: Library, selection: Selection | None) -> tuple[str, ...]:
         return library.package_names
     for choice in selection.choices:
         if choice.kind == "diff":
-            _readable(choice.path)
+            text_of(choice.path)
             names.update(dict.fromkeys(sorted(roots(str(choice), os.getcwd()))))
         else:
             fixes = library.here.candidates(choice.number, choice.project)
@@ -121,13 +122,6 @@ def _python() -> str:
     return sys.executable or "this Python"
 
 
-def _readable(diff: str) -> None:
-    try:
-        Path(diff).read_bytes()
-    except OSError as error:
-        raise SelectionError(f"the diff {diff} cannot be read: {error.strerror or error}") from None
-
-
 def import_name(distribution: str, library: Library) -> str:
     """The package that the distribution is taken to hold: one that a fix is for, or else its own name."""
     for name in library.package_names:
@@ -138,8 +132,10 @@ def import_name(distribution: str, library: Library) -> str:
 
 def _releases(requirement: Requirement, library: Library, index: Index, wanted: Wanted) -> Iterator[Subject]:
     name = import_name(requirement.name, library)
-    below = _below(requirement, name, library, index, wanted)
-    for release in index.resolve(requirement, name):
+    with _nearest_name(requirement, library):
+        below = _below(requirement, name, library, index, wanted)
+        found = index.resolve(_bounded(requirement, name, library, index, wanted), name)
+    for release in found:
         yield _subject(name, release, library, below.pop(release.version, frozenset()))
     for version, ids in below.items():
         (release,) = index.resolve(Requirement(f"{requirement.name}=={version}"), name)
@@ -158,18 +154,65 @@ def _subject(name: str, release: Release, library: Library, below: frozenset[str
     return Subject(name, release.label, version, package, catalog, problem, below)
 
 
-def _below(
+@contextmanager
+def _nearest_name(requirement: Requirement, library: Library) -> Iterator[None]:
+    """What an index says of a name that is none of the packages gets the nearest of them."""
+    try:
+        yield
+    except InconclusiveError as error:
+        names = [name.replace("_", "-") for name in library.package_names]
+        near = did_you_mean(requirement.name, names)
+        if error.nearest or not near or near == normalise(requirement.name):
+            raise
+        nearest = f"{near}{requirement.specifier}"
+        raise InconclusiveError(error.what, nearest=nearest, hint=error.hint) from None
+
+
+MOST = 30
+"""How many releases a requirement without a range names where no fix says which ones matter."""
+
+
+def _bounded(requirement: Requirement, name: str, library: Library, index: Index, wanted: Wanted) -> Requirement:
+    """``requirement``; without a range, that from the oldest release on that holds one of the fixes: what lies before
+    has none of them, and would be downloaded for nothing."""
+    if requirement.specifier:
+        return requirement
+    holding = [versions[0] for versions in _holding(requirement, name, library, index, wanted).values() if versions]
+    versions = index.releases(requirement)
+    if holding:
+        first, why = str(min(holding)), "no earlier release has these fixes"
+    elif len(versions) > MOST:
+        first, why = versions[-MOST], f"the newest {MOST} of {len(versions)} releases"
+    else:
+        return requirement
+    bounded = Requirement(f"{requirement.name}>={first}")
+    index.note(f"{requirement} is taken for '{bounded}': {why} ('{requirement.name}>=0' looks at all)")
+    return bounded
+
+
+def _holding(
     requirement: Requirement, name: str, library: Library, index: Index, wanted: Wanted
-) -> dict[str, frozenset[str]]:
-    """Version -> ids of the fixes whose ``contains`` begins just above it."""
+) -> dict[str, list[Version]]:
+    """Number of a fix -> the versions in its ``contains``, oldest first."""
     ranges = {fix.id: fix.contains[name] for fix in library.base.fixes if name in fix.contains and wanted(fix)}
     if not ranges:
         return {}
     versions = [Version(text) for text in index.releases(Requirement(requirement.name))]
+    return {
+        number: sorted(version for version in versions if within(str(version), specifier))
+        for number, specifier in ranges.items()
+    }
+
+
+def _below(
+    requirement: Requirement, name: str, library: Library, index: Index, wanted: Wanted
+) -> dict[str, frozenset[str]]:
+    """Version -> ids of the fixes whose ``contains`` begins just above it."""
+    holding = _holding(requirement, name, library, index, wanted)
+    versions = [Version(text) for text in index.releases(Requirement(requirement.name))] if holding else []
     found: dict[str, set[str]] = {}
-    for number, specifier in ranges.items():
-        holding = [version for version in versions if within(str(version), specifier)]
-        earlier = [version for version in versions if holding and version < min(holding)]
+    for number, its in holding.items():
+        earlier = [version for version in versions if its and version < its[0]]
         if earlier:
             found.setdefault(str(max(earlier)), set()).add(number)
     return {version: frozenset(ids) for version, ids in found.items()}
@@ -188,7 +231,7 @@ def _in_path(target: PathTarget, library: Library, index: Index, selection: Sele
             continue
         subject = _subject(name, release, library)
         if subject.package is not None:
-            subjects.append(replace(subject, label=f"{subject.package.label} in {release.label}"))
+            subjects.append(replace(subject, label=f"{subject.package.label} in {_shown(target.path)}"))
     if not subjects:
         raise UsageError(
             f"{target.path} holds none of the packages that the fixes are for: {', '.join(names)}",
@@ -196,6 +239,14 @@ def _in_path(target: PathTarget, library: Library, index: Index, selection: Sele
             hint="name the package's folder, its parent, a checkout (also with src/ or python/), or an environment",
         )
     return subjects
+
+
+def _shown(path: Path) -> str:
+    """``path`` as seen from here where it lies below."""
+    try:
+        return os.path.join(os.curdir, path.relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
 
 
 def plans(
@@ -227,7 +278,8 @@ def _packages(
 ) -> list[Package]:
     target = parse_against(against) if against else None
     if isinstance(target, Requirement):
-        return [_one_release(target, only or import_name(target.name, library), index)]
+        with _nearest_name(target, library):
+            return [_one_release(target, only or import_name(target.name, library), index)]
     names = (only,) if only else _names(library, selection)
     if not names:
         library.here.resolve(selection)  # says what is unknown
@@ -241,7 +293,9 @@ def _packages(
     there = [package for package in found if package is not None]
     if not there:
         if not only:
-            library.here.resolve(selection)
+            library.known(selection)
+            if target is None:
+                raise RefusedError(not_here(selection, names), hint="--against takes a release, a wheel or a folder")
         raise RefusedError(
             f"none of the packages that {selection} is for is {where}: {', '.join(names)}",
             nearest=did_you_mean(only, library.package_names) if only else "",

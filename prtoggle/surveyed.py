@@ -19,8 +19,8 @@ from typing import Any
 
 from prtoggle.installed import search_path
 from prtoggle.integrations import Integration, all_integrations
-from prtoggle.runtime.ownstate import own_state
 from prtoggle.runtime import cache, packagelines, sources
+from prtoggle.runtime.ownstate import own_state
 from prtoggle.survey import Survey
 
 FORMAT = b"1"

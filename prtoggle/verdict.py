@@ -126,7 +126,9 @@ def _decide_part(fix: Fix, part: str, variant: Variant, sources: Sources) -> Dec
         whose = "outside contains" if inside is False else "of unknown version"
         return verdict(Verdict.NOT_SEEN, f"{_places(gone)} stands as without the fix, in a release {whose}")
     if not seen and part in variant.lacks:
-        return verdict(Verdict.DECLARED, f"the variant at {variant.place} lists it in lacks")
+        return verdict(
+            Verdict.DECLARED, f"the variant for {package.name} {variant.versions or '(any version)'} lists it in lacks"
+        )
     if inside is False and all(isinstance(sighting.outcome, Missing) for sighting in seen):
         return verdict(Verdict.BY_VERSION, f"contains is {fix.contains[package.name]}")
     return verdict(Verdict.ROT, _why_rot(seen))

@@ -41,16 +41,6 @@ progress for what takes over two seconds. `prtoggle -h` says how to switch shell
 | 130 | interrupted |
 """
 
-EXIT_CODES = {
-    "list": "0, also where a file of fixes does not load: it is named on stderr.",
-    "show": "0; 2 nobody knows the fix; 3 its file is malformed.",
-    "diff": "0; 2 nobody knows the fix, or `--against` names several releases; 3 it does not apply; "
-    "4 the release could not be had.",
-    "demo": "0 both fixes behave as claimed; 1 one does not; 4 torch is not installed.",
-    "schema": "0.",
-}
-"""Those of the commands whose own help names none."""
-
 
 def text() -> str:
     """The whole document."""
@@ -68,12 +58,12 @@ def text() -> str:
 def section(name: str, command: click.Command) -> str:
     """One command."""
     examples, codes = _epilog(command)
-    assert bool(codes) != (name in EXIT_CODES), f"exit codes of {name}: in its help, or else in EXIT_CODES"
+    assert codes, f"{name} -h names no exit codes"
     lines = [f"## {name}", "", f"    {usage(name, command)}", "", *_paragraphs(command.help or ""), ""]
     rows = [option(parameter) for parameter in command.params if isinstance(parameter, click.Option)]
     if rows:
         lines += ["| option | |", "|---|---|", *rows, ""]
-    lines += ["```text", *examples, "```", "", f"Exit codes: {codes or EXIT_CODES[name]}", ""]
+    lines += ["```text", *examples, "```", "", f"Exit codes: {codes}", ""]
     return "\n".join(lines)
 
 

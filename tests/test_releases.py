@@ -195,9 +195,17 @@ class TestListing:
 
     def test_no_release_in_the_range_is_inconclusive_with_the_nearest(self, shop: Path, index: Index) -> None:
         wheel(shop, "1.12.1")
-        with pytest.raises(InconclusiveError) as caught:
-            index.releases(Requirement("engine==1.12.2"))
-        assert caught.value.nearest == "1.12.1"
+        wheel(shop, "1.9")
+        for wanted, nearest in (("1.12.2", "1.12.1"), ("1.99", "1.12.1"), ("1.10", "1.9"), ("0.1", "1.9")):
+            with pytest.raises(InconclusiveError) as caught:
+                index.releases(Requirement(f"engine=={wanted}"))
+            assert caught.value.nearest == f"engine=={nearest}"
+
+    def test_one_equals_sign_is_taken_for_two(self) -> None:
+        with pytest.raises(UsageError) as caught:
+            parse_against("engine=1.0")
+        assert caught.value.nearest == "engine==1.0"
+        assert "named with ==" in caught.value.what
 
     def test_an_index_that_does_not_answer_is_no_empty_index(
         self, shop: Path, index: Index, monkeypatch: pytest.MonkeyPatch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -24,6 +24,10 @@ SHORT = {
     UNAVAILABLE: "?",
 }
 """What a verdict is called in the matrix."""
+
+BELOW = " (below)"
+PIPED = 120
+"""How wide a matrix may be where stdout is no terminal, before what says the same is folded."""
 
 _EPILOG = """\b
 Examples:
@@ -74,7 +78,7 @@ def command(
     selection = parse_all(selections)
     library = Library(fixes)
     with render.progress() as say:
-        index = Index(python_version=python_version, platform=platform, refresh=refresh, say=say)
+        index = Index(python_version=python_version, platform=platform, refresh=refresh, say=say, note=_note)
         subjects = named(against, library, index, selection) if against else installed(library, selection)
     if not any(subject.package for subject in subjects):
         library.known(selection)
@@ -90,6 +94,10 @@ def command(
     for problem in report.problems:
         render.words(f"prtoggle: {problem}")
     return report.exit_code
+
+
+def _note(text: str) -> None:
+    render.words(f"prtoggle: {text}")
 
 
 def _render(report: Report, as_json: bool) -> None:
@@ -112,14 +120,36 @@ def _matrix(package: str, cells: list[Cell]) -> None:
     releases = dict.fromkeys(sorted({(cell.release, cell.version) for cell in cells}, key=_age))
     # A column for a release that is looked at only because it stands below `contains` says so.
     listed = {cell.release for cell in cells if not cell.below}
-    columns = [(version or release) + ("" if release in listed else " (below)") for release, version in releases]
+    columns = [
+        (version or _bare(release, package)) + ("" if release in listed else BELOW) for release, version in releases
+    ]
     rows: dict[tuple[str, str, str, str], dict[str, Cell]] = {}
     for cell in cells:
         rows.setdefault(cell.row, {})[cell.release] = cell
     lines = [
         (next(iter(row.values())).name, [_short(row.get(release)) for release, _ in releases]) for row in rows.values()
     ]
+    if render.matrix_width(package, columns, lines) > (render.width() or PIPED):
+        columns, lines = _folded(columns, lines)
     render.matrix(package, columns, lines)
+
+
+def _folded(columns: list[str], lines: list[tuple[str, list[str]]]) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Neighbours that say the same in every row as one column: ``0.1.3 ... 0.5.12``."""
+    runs: list[list[int]] = []
+    for at in range(len(columns)):
+        said = [cells[at] for _, cells in lines]
+        if runs and said == [cells[runs[-1][0]] for _, cells in lines] and not columns[at].endswith(BELOW):
+            runs[-1].append(at)
+        else:
+            runs.append([at])
+    names = [columns[run[0]] + (f" ... {columns[run[-1]]} ({len(run)})" if len(run) > 1 else "") for run in runs]
+    return names, [(name, [cells[run[0]] for run in runs]) for name, cells in lines]
+
+
+def _bare(release: str, package: str) -> str:
+    """The label of a release without the package's name, which stands beside it anyway."""
+    return release.removeprefix(f"{package} ")
 
 
 def _short(cell: Cell | None) -> str:
@@ -137,9 +167,11 @@ def _age(release: tuple[str, str]) -> tuple[int, object, str]:
         return (1, 0, release[0])
 
 
-def _legend(cells: Iterable[Cell]) -> None:
+def _legend(cells: Sequence[Cell]) -> None:
     used = {cell.verdict for cell in cells if SHORT[cell.verdict] != cell.verdict}
     words = [f"{short} {verdict}" for verdict, short in SHORT.items() if verdict in used]
+    if any(cell.below for cell in cells):
+        words.append(f"{BELOW.strip()} just below contains: the fix must not be in it")
     if words:
         render.out("\n" + ", ".join(words))
 
@@ -154,7 +186,7 @@ def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
 
 def _explain(cells: list[Cell]) -> None:
     first = cells[-1]  # the newest release: the place that a repair starts from
-    releases = ", ".join(cell.version or cell.release for cell in cells)
+    releases = ", ".join(cell.version or _bare(cell.release, cell.package) for cell in cells)
     below = " (just below contains)" if first.below else ""
     verdict = render.colour(first.verdict, first.verdict)
     render.out(f"{render.colour(first.name, bold=True)}: {verdict} in {first.package} {releases}{below}")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from prtoggle.errors import UsageError
+from prtoggle.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from prtoggle.selection import Selection
@@ -31,8 +31,21 @@ def fixes_option(command: F) -> F:
         metavar="DIR",
         multiple=True,
         type=click.Path(path_type=Path),
+        callback=_folders,
         help="A folder of fixes, looked at before all others; repeatable.",
     )(command)
+
+
+def _folders(ctx: click.Context, param: click.Parameter, folders: tuple[Path, ...]) -> tuple[Path, ...]:
+    """What is named must be there: a folder that is not would have none of the fixes, and nobody would know."""
+    for folder in folders:
+        if not folder.is_dir():
+            parent = folder.absolute().parent
+            beside = [entry.name for entry in parent.iterdir() if entry.is_dir()] if parent.is_dir() else []
+            near = did_you_mean(folder.name, beside)
+            what = "is no folder" if folder.exists() else "is not there"
+            raise UsageError(f"--fixes {folder} {what}", nearest=str(folder.with_name(near)) if near else "")
+    return folders
 
 
 def json_option(command: F) -> F:

@@ -40,6 +40,9 @@ _EPILOG = """\b
 Examples:
   prtoggle demo
   prtoggle demo --device cuda
+
+\b
+Exit codes: 0 both fixes behave as claimed; 1 one does not; 4 torch is not installed.
 """
 
 

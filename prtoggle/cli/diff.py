@@ -14,6 +14,10 @@ Examples:
   prtoggle diff 27360
   prtoggle diff 24401,27360/slice --against sglang==0.5.16 > revert.diff
   prtoggle diff 27360 --against ./sglang --prefix python | git -C sglang apply
+
+\b
+Exit codes: 0; 2 nobody knows the fix, or `--against` names several releases;
+3 it does not apply; 4 the release could not be had.
 """
 
 
@@ -74,6 +78,8 @@ def command(
             }
         )
         return
+    if not diffs:
+        render.words("prtoggle: nothing is selected, so there is no diff")
     for plan, data in diffs:
         render.out_bytes(data)
         render.words(f"prtoggle: {', '.join(plan.in_force) or 'nothing'} in {plan.package.label}")

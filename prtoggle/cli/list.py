@@ -17,6 +17,10 @@ Examples:
   prtoggle list
   prtoggle list --fixes ./my-fixes
   prtoggle list --json | jq '.fixes[].id'
+
+\b
+Exit codes: 0, also where a file of fixes does not load: it is named on stderr;
+2 a folder that --fixes names is not there.
 """
 
 

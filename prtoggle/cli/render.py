@@ -107,6 +107,13 @@ def _columns(text: str) -> int:
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
 
 
+def matrix_width(corner: str, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> int:
+    """How many columns of text :func:`matrix` would take in one block."""
+    first = max([_columns(corner), *(_columns(name) for name, _ in rows)])
+    texts = zip(columns, *(cells for _, cells in rows), strict=True)
+    return first + sum(2 + max(map(_columns, column)) for column in texts)
+
+
 def matrix(corner: str, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> None:
     """A table of many columns, in as many blocks as the terminal's width asks for."""
     first = max([_columns(corner), *(_columns(name) for name, _ in rows)])

@@ -11,6 +11,9 @@ Examples:
   prtoggle schema > revert.schema.json
   (then, in the first line of a revert.yaml:)
   # yaml-language-server: $schema=./revert.schema.json
+
+\b
+Exit code 0.
 """
 
 

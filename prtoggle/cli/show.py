@@ -20,6 +20,9 @@ Examples:
   prtoggle show 27360
   prtoggle show 27360/slice+assert --diff
   prtoggle show sgl-project/sglang#24401 --json
+
+\b
+Exit codes: 0; 2 nobody knows the fix; 3 its file is malformed.
 """
 
 

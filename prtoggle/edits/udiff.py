@@ -77,7 +77,15 @@ def _lacking(
     k = next((k for k in lacking if not new[k]), lacking[0])
     reason = f"{_name(k + 1, hunks[k])} does not stand in the text"
     close = nearest(lines, hunks[k].old)
-    return Missing(reason, close[1], first + close[0]) if close else Missing(reason)
+    if not close:
+        return Missing(reason)
+    # Of the nearest passage, the first line that is not as the diff has it.
+    start = close[0]
+    window = lines[start : start + len(hunks[k].old)]
+    at = next((at for at, (has, wants) in enumerate(zip(window, hunks[k].old, strict=False)) if has != wants), None)
+    if at is None:
+        return Missing(f"{reason}: it goes on behind the last line there", window[-1], first + start + len(window) - 1)
+    return Missing(f"{reason}: {hunks[k].old[at].strip()!r} is another line there", window[at], first + start + at)
 
 
 def _shows(hunk: Hunk) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -82,6 +83,23 @@ class TestReleases:
         assert verdicts(ran)["101/slice"]["1.3"] == "could not be had"
         assert verdicts(ran)["101/slice"]["1.2"] == "applies"
 
+    def test_a_name_without_a_range_leaves_out_what_lies_before_the_fixes_and_says_so(self, market: World) -> None:
+        ran = market.run("check", "101/slice", "--against", "engine", "--json", env=offline(market))
+        assert list(verdicts(ran)["101/slice"]) == ["1.2", "1.3", "1.4", "1.1"]
+        said = "engine is taken for 'engine>=1.2': no earlier release has these fixes ('engine>=0' looks at all)"
+        assert f"prtoggle: {said}\n" in ran.err
+
+    def test_many_releases_that_say_the_same_are_one_column(self, market: World) -> None:
+        for minor in range(5, 30):
+            market.package("engine", f"1.{minor}", into=market.root / "shop" / f"1.{minor}", core=FIXED)
+        shutil.rmtree(market.root / "wheels")
+        shop(market)
+        ran = market.run("check", "101/slice", "--against", "engine", env=offline(market))
+        assert ran.out.splitlines()[:2] == [
+            "engine     1.1 (below)  1.2 ... 1.3 (2)  1.4  1.5 ... 1.29 (25)",
+            "101/slice  -seen        applies          ROT  applies",
+        ]
+
     def test_a_wheel_and_a_folder(self, market: World) -> None:
         wheel = str(market.root / "wheels" / "engine-1.2-py3-none-any.whl")
         ran = market.run(
@@ -94,6 +112,13 @@ class TestReleases:
         world.fix(101, FIX)
         ran = world.run("check", "101", "--against", str(world.root / "checkout"), "--json")
         assert (ran.code, verdicts(ran)["101/slice"]) == (0, {"": "applies"})
+
+    def test_a_checkout_is_named_once_by_its_place(self, world: World) -> None:
+        world.package("engine", "", into=world.here / "engine", core=GONE)
+        world.fix(101, FIX)
+        lines = world.run("check", "101/slice", "--against", "./engine").out.splitlines()
+        assert lines[0] == "engine     (version unknown) in ./engine"
+        assert "101/slice: rot in engine (version unknown) in ./engine" in lines
 
     def test_a_folder_that_holds_nothing_a_fix_is_for(self, market: World, golden: Golden) -> None:
         golden("check_wrong_folder", market, market.run("check", "--against", str(market.here)))

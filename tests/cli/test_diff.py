@@ -119,7 +119,49 @@ class TestWhatIsSaid:
         assert "\n-        batch = batch[: self.limit]  # cut\n" in ran.out
 
     def test_nothing_for_none(self, engine: World) -> None:
-        assert engine.run("diff", "none") == Ran(0, "", "")
+        assert engine.run("diff", "none") == Ran(0, "", "prtoggle: nothing is selected, so there is no diff\n")
+
+    def test_what_everything_skips_has_its_reason_and_its_number_once(self, engine: World) -> None:
+        engine.fix(102, FIX.replace("101", "102").replace("engine.core.Runner.step", "engine.core.Runner.gone"))
+        (line,) = [line for line in engine.run("diff", "all").err.splitlines() if "skipped" in line]
+        assert line.startswith("prtoggle: 102 skipped: slice: rot: engine.core.Runner.gone: ")
+
+    def test_a_diff_whose_package_is_not_installed_is_named_by_its_files(self, engine: World) -> None:
+        (engine.here / "x.diff").write_text("--- a/kvq/cache.py\n+++ b/kvq/cache.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n")
+        ran = engine.run("diff", "./x.diff")
+        assert (ran.code, ran.out) == (3, "")
+        assert "./x.diff changes kvq/cache.py, and no package of that is installed for" in ran.err
+
+    def test_a_misspelt_diff_has_the_nearest_named(self, engine: World) -> None:
+        (engine.here / "suspect.diff").write_text("")
+        for ran in (engine.run("diff", "./suspct.diff"), engine.run("run", "./suspct.diff", "--", "true")):
+            assert ran.code == 2
+            assert "nearest: " in ran.err and ran.err.splitlines()[1].endswith("suspect.diff")
+
+    def test_a_diff_of_another_name_is_told_how_to_end(self, engine: World) -> None:
+        (engine.here / "notes").write_text("")
+        assert "'notes' is a path, and that of a diff must end in .diff or .patch" in engine.run("diff", "notes").err
+
+    def test_a_diff_that_rotted_names_its_place_once_and_the_line_that_differs(
+        self, engine: World, golden: Golden
+    ) -> None:
+        body = "".join(f" {line}\n" for line in FIXED.splitlines()[:2])
+        body += "-        batch = batch\n+        batch = batch[: self.limits]  # cut\n"
+        header = "--- a/engine/core.py\n+++ b/engine/core.py\n@@ -1,3 +1,3 @@\n"
+        (engine.here / "x.diff").write_text(header + body)
+        golden("refused_diff_rot", engine, engine.run("diff", "./x.diff"))
+
+    def test_taken_out_by_hand_in_a_checkout(self, world: World, golden: Golden) -> None:
+        world.package("engine", "", into=world.root / "checkout", core=REVERTED)
+        world.fix(101, FIX)
+        ran = world.run("diff", "101", "--against", str(world.root / "checkout"))
+        golden("refused_already_reverted_checkout", world, ran)
+
+    def test_a_misspelt_package_has_the_nearest_named(self, engine: World) -> None:
+        env = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}
+        ran = engine.run("diff", "101", "--against", "enigne==1.2", env=env)
+        assert ran.code == 4
+        assert "nearest: engine==1.2\n" in ran.err
 
     def test_several_releases_are_refused(self, engine: World, golden: Golden) -> None:
         for version in ("1.2", "1.3"):

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from prtoggle.cli import COMMANDS, errors, main
 from prtoggle.errors import InconclusiveError, MalformedError, Place, PrtoggleError, RefusedError, UsageError
-from tests.cli.world import CHECKOUT, FIX, GONE, REVERTED, Ran, World
+from tests.cli.world import CHECKOUT, FIX, FIXED, GONE, REVERTED, Ran, World
 
 Golden = Callable[[str, World, Ran], None]
 
@@ -229,7 +229,7 @@ class TestStreams:
         folders = []
         for minor in range(9):
             folders.append(engine.root / f"r{minor}")
-            engine.package("engine", f"1.{minor}", into=folders[-1], core="x = 1\n")
+            engine.package("engine", f"1.{minor}", into=folders[-1], core=FIXED if minor % 2 else GONE)
         against = [word for folder in folders for word in ("--against", str(folder))]
         shown = on_terminal(engine, "check", *against, env={"COLUMNS": "60", "NO_COLOR": "1"})
         lines = shown.splitlines()

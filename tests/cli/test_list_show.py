@@ -81,6 +81,13 @@ class TestList:
         assert str(file) in ran.err
         assert "101" in ran.out
 
+    @pytest.mark.parametrize("command", [["list"], ["check"], ["show", "101"], ["diff", "101"], ["run", "101", "true"]])
+    def test_a_folder_that_is_not_there_is_2_everywhere(self, command: list[str], engine: World) -> None:
+        (engine.here / "my-fixes").mkdir()
+        ran = engine.run(command[0], "--fixes", "my-fixs", *command[1:])
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err == "prtoggle: --fixes my-fixs is not there\n  nearest: my-fixes\n"
+
     def test_folders_named_come_first(self, engine: World) -> None:
         engine.fix(101, FIX, into=engine.root / "mine")
         assert list(listed(engine, "--fixes", str(engine.root / "mine"))) == ["101 dir", "101 path"]

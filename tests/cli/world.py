@@ -90,6 +90,7 @@ class World:
 
     def readable(self, text: str) -> str:
         """``text`` with what differs from place to place replaced."""
+        text = text.replace(sys.executable, "<PYTHON>/bin/python")
         for folder, name in ((self.root, "<ROOT>"), (CHECKOUT, "<PRTOGGLE>"), (Path(sys.prefix), "<PYTHON>")):
             text = text.replace(str(folder), name)
         text = re.sub(r"prtoggle, version \S+", "prtoggle, version <VERSION>", text)

@@ -78,9 +78,18 @@ def test_hunks_of_which_some_are_made_already_are_half():
     assert found.reason == "half: hunk 1 (line 1) made already, hunk 2 (line 3) not" and found.line == 3
 
 
-def test_a_missing_hunk_names_the_nearest_lines():
+def test_a_missing_hunk_names_the_nearest_line_that_differs():
     found = missing(hunks_outcome("one = 1\ntwo = 2\nthree = 3\n", ("two = 22\nthree = 3", "")))
-    assert (found.line, found.nearest) == (2, "two = 2\nthree = 3")
+    assert (found.line, found.nearest) == (2, "two = 2")
+    assert found.reason == "hunk 1 does not stand in the text: 'two = 22' is another line there"
+    found = missing(hunks_outcome("one = 1\ntwo = 2\nthree = 3\n", ("one = 1\ntwo = 2\nthree = 33", "")))
+    assert (found.line, found.nearest) == (3, "three = 3")
+
+
+def test_a_missing_hunk_that_goes_on_behind_the_end_says_so():
+    found = missing(hunks_outcome("one = 1\ntwo = 2\n", ("one = 1\ntwo = 2\n3\n", "")))
+    assert (found.line, found.nearest) == (2, "two = 2")
+    assert found.reason.endswith("it goes on behind the last line there")
 
 
 def test_a_hunk_without_old_lines_is_refused():
@@ -117,10 +126,8 @@ def test_a_difference_taken_backwards_gives_back_the_original_or_says_several(be
     old, new = (SourceText("".join(line + end for line in lines)) for lines in (before, after))
     text = "".join(difflib.unified_diff(list(old.lines), list(new.lines), "a/m.py", "b/m.py", n=context))
     for reverse, start, goal in ((True, new, old), (False, old, new)):
+        assume(text)
         files = parse(text, name="x.diff", reverse=reverse)
-        if before == after:
-            assert files == ()
-            continue
         found = udiff.locate(start, None, files[0].edit)
         if isinstance(found, Found):
             result = combine(start, [("x", r) for r in found.replacements])
