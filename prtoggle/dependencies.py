@@ -41,9 +41,8 @@ def absent() -> list[str]:
     return [distribution for distribution, name in MODULES.items() if find_spec(name) is None]
 
 
-def install_line(python: str = "", extra: str = "") -> str:
+def install_line(python: str = "") -> str:
     """The command that installs this prtoggle for ``python``: from its checkout where it runs in one."""
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     what = folder if os.path.isfile(os.path.join(folder, "pyproject.toml")) else "prtoggle"
-    what += f"[{extra}]" if extra else ""
     return f"{shlex.quote(python or sys.executable or 'python')} -m pip install {shlex.quote(what)}"

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from prtoggle import selection, yamlfile
-from prtoggle.dependencies import install_line
 from prtoggle.errors import InconclusiveError, SelectionError
 from prtoggle.result import Result
 from prtoggle.runtime import cache, sources
@@ -259,8 +258,6 @@ def _child(
 def _why(told: dict[str, Any]) -> tuple[str, str]:
     """Why a child did not do what it should, and what to do about it."""
     missing = told.get("missing")
-    if missing == "torch":
-        return "torch is not installed", install_line(extra="torch")
     if missing == "device":
         return str(told["error"]), "run it with --device cpu, or where nvidia-smi shows a device"
     if missing == "prtoggle":

@@ -8,6 +8,7 @@ Example::
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
@@ -16,7 +17,6 @@ import click
 from prtoggle import proof
 from prtoggle.cli import render, sidebyside
 from prtoggle.cli.prove import STATES, complain, exit_code, run_all
-from prtoggle.dependencies import install_line
 from prtoggle.errors import InconclusiveError
 from prtoggle.proof import PROVEN, Case, Proof, Scenario
 
@@ -105,5 +105,5 @@ def _without_torch(scenarios: Sequence[Scenario], wanted: Sequence[Case]) -> Non
         sidebyside.table(("state", "what would be seen"), [(case.state, case.claim) for case in mine])
     raise InconclusiveError(
         "torch is not installed, and both programs need it, so nothing was run",
-        hint=f"{install_line(extra='torch')}, then prtoggle demo; list, show, diff and run work without it",
+        hint=f"{sys.executable} -m pip install torch, then prtoggle demo; list, show, diff and run work without it",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 import time
 
 import pytest
@@ -42,5 +43,5 @@ def test_without_torch_it_says_what_would_be_seen_and_what_to_do(world: World) -
     ran = world.run("demo", env={**BUNDLED, "PYTHONPATH": f"{CHECKOUT}{os.pathsep}{world.site}"})
     assert ran.code == 4
     assert "torch is not installed" in ran.err
-    assert "pip install 'prtoggle[torch]'" in ran.err
+    assert f"hint: {sys.executable} -m pip install torch, then prtoggle demo" in ran.err
     assert "what would be seen" in ran.out

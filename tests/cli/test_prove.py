@@ -150,7 +150,7 @@ def test_torch_that_is_not_there_is_4_with_what_to_do(proving: World) -> None:
     write(proving, "import sys; sys.modules['torch'] = None\nimport torch\n" + SCENARIO)
     ran = proving.run("prove", "101")
     assert ran.code == 4
-    assert "torch is not installed\n  hint: pip install 'prtoggle[torch]'" in ran.err
+    assert f"torch is not installed\n  hint: {sys.executable} -m pip install torch\n" in ran.err
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
