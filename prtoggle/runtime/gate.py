@@ -205,6 +205,7 @@ class Gate:
         where: tuple[str, ...] = ()
         pending: tuple[str, ...] = ()
         start = time.perf_counter()
+        _quiet(self.functions)
         try:
             _closed.append(self)
             gc.disable()  # a finalizer in the middle of _frames would let other threads run
@@ -319,6 +320,15 @@ def _set_all(changes: list[Change]) -> None:
     functions = [change.function for change in changes for _ in _ATTRIBUTES]
     values = [value for change in changes for value in change.values()]
     _set(functions, list(_ATTRIBUTES) * len(changes), values)
+
+
+def _quiet(functions: list[FunctionType]) -> None:
+    """Python 3.13 warns of code of another kind, which a gate is for a generator or coroutine function; as an error,
+    that would come in the middle."""
+    if sys.version_info >= (3, 13) and any(function.__code__.co_flags & _SUSPENDABLE for function in functions):
+        import warnings
+
+        warnings.filterwarnings("ignore", "Assigning a code object of non-matching type", DeprecationWarning)
 
 
 def _twin(function: FunctionType) -> FunctionType:
