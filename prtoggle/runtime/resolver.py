@@ -21,9 +21,9 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     """The answer to one request.
 
     ``{"refused": why, "code": exit code}``, or ``{"label": "sglang 0.5.16", "parts": (...), "notes": (...),
-    "modules": ((name, file, digest before, reverted bytes, parts, edits), ...), "read": ((path, digest or None),
-    ...)}``, where an edit is ``(parts, where it is written, line of the original, target, line of the reverted text,
-    baked in)``.
+    "baked_in": (...), "modules": ((name, file, digest before, reverted bytes, parts, edits), ...), "read": ((path,
+    digest or None), ...)}``, where an edit is ``(parts, where it is written, line of the original, target, line of the
+    reverted text, baked in)``.
     """
     try:
         return _answer(request)
@@ -37,7 +37,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     integrations = {integration.package: integration for integration in all_integrations()}
     chosen = selection.from_environment(request["values"], tuple(integrations.values()))
     if chosen is None:
-        return {"label": "", "parts": (), "notes": (), "modules": (), "read": ()}
+        return {"label": "", "parts": (), "notes": (), "baked_in": (), "modules": (), "read": ()}
     wanted = selection.absolute(chosen[0], request["cwd"])
     environ = {"PRTOGGLE_PATH": request["path"]}
     package = from_locations(request["package"], request["locations"], request["file"])
@@ -58,6 +58,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         "label": package.label,
         "parts": made.in_force,
         "notes": made.notes,
+        "baked_in": made.baked_in,
         "modules": tuple(
             (
                 module.name,

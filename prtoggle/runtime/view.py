@@ -32,6 +32,14 @@ def register(file: str, reverted: bytes) -> None:
         getattr(linecache, "cache", {}).pop(file, None)  # it may be the module that is being loaded
 
 
+def unregister(file: str) -> None:
+    """Show the lines of ``file`` as they are on disk."""
+    if _texts.pop(file, None) is not None:
+        linecache = sys.modules.get("linecache")
+        if linecache is not None:
+            getattr(linecache, "cache", {}).pop(file, None)
+
+
 def registered(file: str) -> bytes | None:
     """The reverted text of ``file``, or None."""
     return _texts.get(file)

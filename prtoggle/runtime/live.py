@@ -1,0 +1,327 @@
+"""Takes fixes out of the running process, and puts them back.
+
+The state is a set of parts. Whatever it was and is to be, each module's text is made from its original text and the
+set, so that the order of reverts and restores means nothing. All modules change together or none does; what cannot be
+had while the process runs is refused by name, with the reason.
+
+Example::
+
+    with live.reverted("27360"):      # prtoggle.reverted
+        ...
+    live.status()["parts"]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from _thread import RLock
+
+from prtoggle.errors import RefusedError
+from prtoggle.runtime import compilers, functions, gate, journal, notice, targets
+from prtoggle.runtime.targets import Wanted
+from prtoggle.runtime.versions import Toggle, Versions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_PROCID", "RAY_WORKER_RANK", "CUDA_VISIBLE_DEVICES")
+_HINT = "restart the process with PRTOGGLE_REVERT={} set"
+
+_lock = RLock()
+_modules: dict[str, Versions] = {}
+_texts: dict[str, bytes] = {}
+_since: dict[str, dict[str, tuple[str, float]]] = {}
+_callbacks: list[Callable[[Event], object]] = []
+
+
+class Event:
+    """What a callback of :func:`on_toggle` is given.
+
+    Attributes:
+        reverted: the parts that were taken out.
+        restored: the parts that were put back.
+        baked_in: where old code lives on, as the fixes say: ``cuda-graph``.
+    """
+
+    __slots__ = ("baked_in", "restored", "reverted")
+
+    def __init__(self, reverted: tuple[str, ...], restored: tuple[str, ...], baked_in: tuple[str, ...]) -> None:
+        self.reverted = reverted
+        self.restored = restored
+        self.baked_in = baked_in
+
+
+def revert(selection: str, *, timeout: float = 2.0, force: bool = False) -> dict[str, Any]:
+    """Take what ``selection`` names out of this process.
+
+    Args:
+        timeout: seconds to wait for threads to leave the code that changes.
+        force: change it although threads, generators or coroutines are inside old code and will end in it.
+
+    Returns:
+        ``reverted``, ``restored`` (parts), ``already`` (parts that were out), ``modules``, ``functions``, ``pause``
+        (seconds), ``cleared``, ``left`` (what ends in old code), ``warnings``.
+
+    Raises:
+        PrtoggleError: nothing has changed.
+    """
+    with _lock:
+        before = _in_force()
+        asked = targets.resolve(selection)
+        parts = tuple(dict.fromkeys(part for each in asked for part in each.parts))
+        if not parts:
+            raise RefusedError(
+                f"nothing that {selection} names can be taken out of a package that this process can import",
+                hint="prtoggle list says what applies to what is installed",
+            )
+        after = {package: dict(known) for package, known in before.items()}
+        for each in asked:
+            for part in each.parts:
+                after.setdefault(each.package, {}).setdefault(part, "live")
+        return _go(before, after, asked, parts, timeout, force)
+
+
+def restore(selection: str = "all", *, timeout: float = 2.0, force: bool = False) -> dict[str, Any]:
+    """Put what ``selection`` names back: parts that are out of this process. As :func:`revert`."""
+    with _lock:
+        before = _in_force()
+        out = tuple(dict.fromkeys(part for known in before.values() for part in known))
+        named = targets.among(selection, out)
+        after = {
+            package: {part: how for part, how in known.items() if part not in named}
+            for package, known in before.items()
+        }
+        return _go(before, after, (), (), timeout, force)
+
+
+@contextlib.contextmanager
+def reverted(selection: str, *, timeout: float = 2.0, force: bool = False) -> Iterator[dict[str, Any]]:
+    """Within the ``with`` block what ``selection`` names is out; behind it, what was in before is back."""
+    done = revert(selection, timeout=timeout, force=force)
+    try:
+        yield done
+    finally:
+        if done["reverted"]:
+            restore(targets.written(done["reverted"]), timeout=timeout, force=force)
+
+
+def status() -> dict[str, Any]:
+    """This process, and each part that is out of it: where, how it came out, and since when."""
+    with _lock:
+        parts = []
+        for package, known in _in_force().items():
+            for part, how in known.items():
+                modules = targets.modules_of(package, part)
+                at = _since.get(package, {}).get(part, (how, 0.0))[1]
+                loaded = [name for name in modules if name in sys.modules]
+                parts.append(
+                    {
+                        "part": part,
+                        "package": package,
+                        "modules": modules,
+                        "loaded": loaded,
+                        "how": how,
+                        "since": at or None,
+                    }
+                )
+        return {
+            "pid": os.getpid(),
+            "command": list(getattr(sys, "orig_argv", None) or sys.argv),
+            "ranks": {name: os.environ[name] for name in RANKS if name in os.environ},
+            "parts": parts,
+        }
+
+
+def on_toggle(callback: Callable[[Event], object]) -> Callable[[Event], object]:
+    """Have ``callback`` called after each toggle, to capture anew what holds old code. Also a decorator."""
+    _callbacks.append(callback)
+    return callback
+
+
+def _in_force() -> dict[str, dict[str, str]]:
+    """Package -> part -> how it came out."""
+    found: dict[str, dict[str, str]] = {package: dict.fromkeys(parts, "import") for package, parts in _at_import()}
+    for package, known in _since.items():
+        found[package] = {part: how for part, (how, _) in known.items()}
+    return {package: known for package, known in found.items() if known}
+
+
+def _at_import() -> Iterator[tuple[str, list[str]]]:
+    """What was out when a package was imported, of packages that were not toggled since."""
+    for package, parts in targets.planned_at_import().items():
+        if package not in _since:
+            yield package, parts
+
+
+def _go(
+    before: dict[str, dict[str, str]],
+    after: dict[str, dict[str, str]],
+    asked: tuple[Wanted, ...],
+    parts: tuple[str, ...],
+    timeout: float,
+    force: bool,
+) -> dict[str, Any]:
+    """From one set of parts to another, whole or not at all."""
+    plans = []
+    for package in dict.fromkeys((*before, *after)):
+        now, then = before.get(package, {}), after.get(package, {})
+        if set(now) != set(then):
+            known = next((each for each in asked if each.package == package and set(each.parts) == set(then)), None)
+            plans.append(known or targets.resolve_parts(package, tuple(then)))
+    out = tuple(dict.fromkeys(p for k, known in after.items() for p in known if p not in before.get(k, {})))
+    back = tuple(dict.fromkeys(p for k, known in before.items() for p in known if p not in after.get(k, {})))
+    result: dict[str, Any] = {
+        "reverted": out,
+        "restored": back,
+        "already": tuple(part for part in parts if part not in out),
+        "modules": (),
+        "functions": 0,
+        "pause": 0.0,
+        "cleared": (),
+        "left": (),
+        "warnings": (),
+    }
+    if not plans:
+        return result
+    texts = _wanted_texts(plans)
+    selected = targets.written(tuple(p for known in after.values() for p in known)) or "none"
+    _exchange(texts, result, selected, timeout, force)
+    for plan in plans:
+        targets.put_in_force(plan)
+        fresh = {part: _since.get(plan.package, {}).get(part) for part in after.get(plan.package, {})}
+        _since[plan.package] = {
+            part: known or (after[plan.package][part], time.time()) for part, known in fresh.items()
+        }
+    between = [each for each in texts if each[1] not in _texts and _other(each[0], each[3])]
+    if between:  # imported by another thread meanwhile
+        _exchange(between, result, selected, timeout, force)
+    result["modules"] = tuple(name for name, _, _, _ in texts)
+    _say(result, plans)
+    _tell(result, tuple(dict.fromkeys(each for plan in plans for each in plan.baked_in)))
+    return result
+
+
+def _other(name: str, text: bytes) -> bool:
+    """Whether module ``name`` was loaded from another text."""
+    return targets.loaded_text(name) not in (None, text)
+
+
+def _wanted_texts(plans: list[Wanted]) -> list[tuple[str, str, bytes, bytes]]:
+    """Name, file, original and wanted text of every module that is, or was, other than its original."""
+    found = []
+    for plan in plans:
+        for name, (file, base, text) in plan.texts.items():
+            found.append((name, file, base, text))
+        for name, (file, base) in targets.reverted_modules(plan.package, _modules).items():
+            if name not in plan.texts:
+                found.append((name, file, base, base))
+    return found
+
+
+def _exchange(
+    texts: list[tuple[str, str, bytes, bytes]], result: dict[str, Any], selected: str, timeout: float, force: bool
+) -> None:
+    """Give everything alive of these modules its new code, or raise and leave all as it was."""
+    alive = functions.look({file for _, file, _, _ in texts})
+    toggles: list[tuple[Versions, bytes, Toggle]] = []
+    for name, file, base, text in texts:
+        if name not in sys.modules and not any(f.__code__.co_filename == file for f in alive.functions):
+            continue  # its import will load the text
+        module = _modules.get(file)
+        if module is None or module.base != base:
+            module = _modules[file] = Versions(name, file, base)
+        now = _texts.get(file)
+        if now is None:
+            now = targets.loaded_text(name) or base
+        toggles.append((module, text, module.toggle(alive, now, text)))
+    refusals = [reason for _, _, toggle in toggles for reason in toggle.refusals]
+    spans = [(module.file, a, b) for module, _, toggle in toggles for a, b in toggle.spans]
+    changed = [change for _, _, toggle in toggles for change in toggle.changed]
+    moved = [change for _, _, toggle in toggles for change in toggle.moved]
+    if not refusals:
+        refusals += compilers.refusals([change.function for change in changed], spans, alive)
+    suspended = [words for _, _, toggle in toggles for words in toggle.suspended]
+    if suspended and not force:
+        refusals += [f"{words}, in code that is to change; let it end first, or use force" for words in suspended]
+    if refusals:
+        hint = _HINT.format(selected)
+        what = "this cannot be changed while the process runs; nothing changed"
+        if len(refusals) == 1:
+            raise RefusedError(f"{what}: {refusals[0]}", hint=hint)
+        raise RefusedError("\n".join((f"{what}:", *(f"  {reason}" for reason in refusals))), hint=hint)
+    with compilers.plainly():
+        done = gate.exchange(changed, plain=moved, timeout=timeout, force=force)
+    late: list[gate.Change] = []
+    left: list[str] = []
+    if any(toggle.inner for _, _, toggle in toggles):
+        late, left = _late(toggles)
+    for module, text, _ in toggles:
+        _texts[module.file] = text
+    cleared = functions.clear([change.function for change in (*changed, *late)], alive)
+    if changed or moved:
+        cleared += compilers.clear()
+    result["functions"] = len(changed) + len(late)
+    result["pause"] = done.pause
+    result["cleared"] = tuple(cleared)
+    result["left"] = tuple(dict.fromkeys((*suspended, *done.suspended, *done.where, *left)))
+
+
+def _late(toggles: list[tuple[Versions, bytes, Toggle]]) -> tuple[list[gate.Change], list[str]]:
+    """Closures that old code made between the look and the exchange, and what of them cannot be changed. The old code
+    is left by now, so no more come."""
+    late: list[gate.Change] = []
+    left: list[str] = []
+    alive = functions.look({module.file for module, _, _ in toggles})
+    for module, text, _ in toggles:
+        again = module.toggle(alive, text, text)
+        late += [*again.changed, *again.moved]
+        left += again.refusals
+    if late:
+        gate.exchange((), plain=late)
+    return late, left
+
+
+def _say(result: dict[str, Any], plans: list[Wanted]) -> None:
+    labels = ", ".join(plan.label for plan in plans)
+    for word in ("reverted", "restored"):
+        if result[word]:
+            notice.say(f"{', '.join(result[word])} {word} in {labels}, while running")
+    journal.record(
+        "toggled",
+        reverted=result["reverted"],
+        restored=result["restored"],
+        modules=result["modules"],
+        pause=result["pause"],
+    )
+
+
+def _tell(result: dict[str, Any], baked_in: tuple[str, ...]) -> None:
+    """Warn of what keeps old code, and call who can make it anew."""
+    said = []
+    if baked_in:
+        said.append(f"old code lives on where it was captured ({', '.join(baked_in)}) until that is captured again")
+    event = Event(result["reverted"], result["restored"], baked_in)
+    for callback in list(_callbacks):
+        try:
+            callback(event)
+        except Exception as error:
+            said.append(f"a callback of on_toggle failed: {type(error).__name__}: {error}")
+    for each in said:
+        notice.error(each) if "failed" in each else notice.say(f"warning: {each}")
+    result["warnings"] = tuple(said)
+
+
+def _forked() -> None:
+    global _lock
+    _lock = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+__all__ = ["Event", "on_toggle", "restore", "revert", "reverted", "status"]

@@ -1,0 +1,237 @@
+"""What a live selection means in this process: which packages, which parts, which text for which module; and the finder
+and the source view, put in step with it.
+
+Resolved as at import, by :mod:`prtoggle.runtime.resolve`, always for the set of parts and from the original text.
+
+Example::
+
+    for each in targets.resolve("27360"):
+        each.package, each.parts, each.texts
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from prtoggle import selection as selections
+from prtoggle.errors import RefusedError, SelectionError
+from prtoggle.runtime import boot, cache, hook, sources, view
+from prtoggle.runtime.resolve import Planned
+from prtoggle.runtime.resolve import resolve as ask
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from importlib.machinery import ModuleSpec
+    from typing import Any
+
+    from prtoggle.runtime.versions import Versions
+
+_finder: hook.Finder | None = None
+_plans: dict[str, Wanted] = {}
+
+
+class Wanted:
+    """A set of parts of one package, resolved.
+
+    Attributes:
+        texts: module -> its file, its original text, and the text that it is to run.
+        planned: the modules as the loader needs them.
+    """
+
+    __slots__ = ("baked_in", "label", "package", "parts", "planned", "texts")
+
+    def __init__(self, package: str, label: str, parts: tuple[str, ...] = (), baked_in: tuple[str, ...] = ()) -> None:
+        self.package = package
+        self.label = label
+        self.parts = parts
+        self.baked_in = baked_in
+        self.texts: dict[str, tuple[str, bytes, bytes]] = {}
+        self.planned: list[Planned] = []
+
+
+def resolve(selection: str) -> tuple[Wanted, ...]:
+    """What ``selection`` means in each package that this process has imported, or could import."""
+    parsed = selections.parse(selection)
+    if parsed.is_none:
+        raise SelectionError("nothing is selected", hint="name what to take out: 27360")
+    text = str(selections.absolute(parsed, os.getcwd()))
+    found, blind = boot._packages({boot.VARIABLE: text}, os.getcwd(), _fix_path())
+    if blind:
+        raise RefusedError("\n".join(blind))
+    packages = {integration.package for integration in _integrations()} | set(found)
+    specs = {package: _spec(package) for package in sorted(packages)}
+    made = [_resolve(package, text, spec) for package, spec in specs.items() if spec is not None]
+    return tuple(each for each in made if each.parts)
+
+
+def resolve_parts(package: str, parts: tuple[str, ...]) -> Wanted:
+    """What these parts mean in ``package``."""
+    before = _plans.get(package)
+    if not parts:
+        return Wanted(package, before.label if before else package)
+    spec = _spec(package)
+    if spec is None:
+        raise RefusedError(f"{package} cannot be found any more")
+    made = _resolve(package, written(parts), spec)
+    if set(made.parts) != set(parts):
+        missing = ", ".join(sorted(set(parts) - set(made.parts)))
+        raise RefusedError(f"{missing} cannot be taken out of {package} any more: the reverse patches changed")
+    return made
+
+
+def among(selection: str, out: tuple[str, ...]) -> set[str]:
+    """Which of the parts ``out`` ``selection`` names. Raises SelectionError where it names one that is not out."""
+    parsed = selections.absolute(selections.parse(selection), os.getcwd())
+    if parsed.everything:
+        return set(out)
+    named: set[str] = set()
+    for choice in parsed.choices:
+        if choice.kind == "diff":
+            mine = [part for part in out if part == choice.path]
+            wanted = {choice.path}
+        else:
+            number = str(choice.number)
+            mine = [part for part in out if part == number or part.startswith(f"{number}/")]
+            wanted = {f"{number}/{part}" for part in choice.parts or ()} or set(mine)
+        if not mine or not wanted <= set(mine):
+            missing = ", ".join(sorted(wanted - set(mine))) or str(choice)
+            hint = f"out are: {', '.join(out)}" if out else "nothing is out"
+            raise SelectionError(f"{missing} is not reverted in this process", hint=hint)
+        named |= wanted
+    return named
+
+
+def written(parts: Iterable[str]) -> str:
+    """Parts as a selection."""
+    choices = (
+        str(selections.Choice("diff", path=part)) if part.lower().endswith((".diff", ".patch")) else part
+        for part in parts
+    )
+    return ",".join(choices)
+
+
+def planned_at_import() -> dict[str, list[str]]:
+    """Package -> parts that the variable took out when it was imported."""
+    found: dict[str, list[str]] = {}
+    for name, planned in (boot.finder.planned if boot.finder else {}).items():
+        parts = found.setdefault(name.partition(".")[0], [])
+        parts += [part for part in planned.parts if part not in parts]
+    return found
+
+
+def modules_of(package: str, part: str) -> list[str]:
+    """The modules that ``part`` changes in ``package``."""
+    planned: Iterable[Planned] = _plans[package].planned if package in _plans else _planned_in(package)
+    return [each.name for each in planned if part in each.parts]
+
+
+def loaded_text(name: str) -> bytes | None:
+    """The text that module ``name`` was loaded from; None where it is not loaded. Empty: the file as it is."""
+    module = sys.modules.get(name)
+    if module is None:
+        return None
+    planned = getattr(getattr(getattr(module, "__spec__", None), "loader", None), "_prtoggle", None)
+    return planned.reverted if planned is not None else b""
+
+
+def reverted_modules(package: str, known: Mapping[str, Versions]) -> dict[str, tuple[str, bytes]]:
+    """The modules of ``package`` that do not run their original text now: name -> file and original."""
+    if package in _plans:
+        return {name: (file, base) for name, (file, base, _) in _plans[package].texts.items()}
+    return {each.name: _file_and_base(each) for each in _planned_in(package)}
+
+
+def put_in_force(plan: Wanted) -> None:
+    """What is imported from now on, and what tracebacks show, is ``plan``."""
+    finder = _the_finder()
+    gone = {each.name: each for each in _planned_in(plan.package)}
+    for name, (file, _) in reverted_modules(plan.package, {}).items():
+        view.unregister(file)
+        gone.pop(name, None)
+        finder.planned.pop(name, None)
+        if finder.wanted.get(name) == finder._module and name not in {i.registry_module for i in _integrations()}:
+            del finder.wanted[name]
+    if plan.planned:
+        finder._show_what_runs()
+    for planned in plan.planned:
+        file = plan.texts[planned.name][0]
+        planned.found = plan.texts[planned.name][1]
+        planned.on_load = finder._loaded(planned)
+        planned.on_refusal = lambda reason, root=plan.package: finder.refuse(root, reason)
+        finder.planned[planned.name] = planned
+        finder.wanted.setdefault(planned.name, finder._module)
+        if planned.name in sys.modules:
+            view.register(file, planned.reverted)
+            finder.loaded.add(planned.name)
+    _plans[plan.package] = plan
+
+
+def _the_finder() -> hook.Finder:
+    global _finder
+    if boot.finder is not None:
+        return boot.finder
+    if _finder is None:
+        _finder = hook.Finder({}, (), _integrations(), os.getcwd(), _fix_path())
+        sys.meta_path.insert(0, _finder)
+    return _finder
+
+
+def _integrations() -> Any:
+    from prtoggle.integrations import all_integrations
+
+    return all_integrations()
+
+
+def _fix_path() -> str:
+    entries = os.environ.get(sources.VARIABLE, "").split(os.pathsep)
+    return os.pathsep.join(os.path.abspath(entry) for entry in entries if entry.strip())
+
+
+def _planned_in(package: str) -> list[Planned]:
+    planned = boot.finder.planned if boot.finder else {}
+    return [each for name, each in planned.items() if name.partition(".")[0] == package]
+
+
+def _spec(package: str) -> ModuleSpec | None:
+    """How the package is, or would be, imported; a package that is in the variable's plan is decided first."""
+    module = sys.modules.get(package)
+    if module is not None:
+        spec = getattr(module, "__spec__", None)
+        return spec if spec is not None else hook._made_up(module)
+    finder = _the_finder()
+    spec = finder._ask_others(package, None, None)
+    if spec is not None and package in finder.wanted and package not in finder.done:
+        finder._decide(package, spec)
+    if spec is not None and package in finder.refused:
+        raise RefusedError(finder.refused[package])
+    return spec
+
+
+def _resolve(package: str, text: str, spec: ModuleSpec) -> Wanted:
+    locations = [os.path.abspath(entry) for entry in spec.submodule_search_locations or ()]
+    file = spec.origin if spec.has_location else None
+    answer = ask(package, locations, file, {boot.VARIABLE: text}, os.getcwd(), _fix_path(), _integrations())
+    if "refused" in answer:
+        kind = SelectionError if answer.get("code") == SelectionError.exit_code else RefusedError
+        raise kind(answer["refused"])
+    made = Wanted(package, answer["label"], tuple(answer["parts"]), tuple(answer["baked_in"]))
+    for entry in answer["modules"]:
+        planned = Planned(*entry)
+        where, base = _file_and_base(planned)
+        made.planned.append(planned)
+        made.texts[planned.name] = (where, base, planned.reverted)
+    return made
+
+
+def _file_and_base(planned: Planned) -> tuple[str, bytes]:
+    """The module's file as its code names it, and its original text."""
+    module = sys.modules.get(planned.name)
+    where = getattr(module, "__file__", None) or planned.file
+    if os.path.realpath(where) != os.path.realpath(planned.file):
+        raise RefusedError(f"{planned.name} was imported from {where}, and the plan is for {planned.file}")
+    base = sources.read(planned.file)
+    if cache.content(base) != planned.before:
+        raise RefusedError(f"{planned.file} changes while it is read")
+    return where, base
