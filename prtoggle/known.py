@@ -42,7 +42,7 @@ def check(wanted: Selection, command: Sequence[str], env: Mapping[str, str], cwd
     return (*notes, *(_uninstalled(wanted, command, env, cwd) if same else ()))
 
 
-UNINSTALLED = "not installed: "
+UNINSTALLED = "not seen here: "
 """How a note begins that says which packages, or files of a diff, are not there."""
 
 
@@ -90,7 +90,7 @@ def same_python(command: Sequence[str], env: Mapping[str, str], cwd: str) -> boo
     found = shutil.which(os.path.join(cwd, name) if os.sep in name else name, path=env.get("PATH"))
     if found is None:
         return False
-    return _is_this(found) or _is_this(_shebang(found))
+    return _is_this(found) or _is_this(shebang(found))
 
 
 def _is_this(path: str) -> bool:
@@ -99,7 +99,8 @@ def _is_this(path: str) -> bool:
     return os.path.basename(path).startswith("python") and os.path.dirname(os.path.abspath(path)) == ours
 
 
-def _shebang(path: str) -> str:
+def shebang(path: str) -> str:
+    """The program that a script's first line names, or an empty string."""
     try:
         with open(path, "rb") as file:
             first = file.readline(512)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -22,9 +23,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from prtoggle import __version__, descendants, journals, runs, selection, waiting
+from prtoggle.dependencies import install_line
 from prtoggle.errors import UsageError
 from prtoggle.integrations import all_integrations
-from prtoggle.known import check
+from prtoggle.known import check, shebang
 from prtoggle.result import Result, told
 from prtoggle.runtime.journal import VARIABLE as JOURNAL
 from prtoggle.runtime.sources import VARIABLE as PATH
@@ -96,6 +98,8 @@ def run(
     wanted = selection.absolute(selection.parse(trial.selection), cwd)
     env, notes = environment(trial, wanted, cwd)
     notes += check(wanted, trial.command, env, cwd)
+    if not wanted.is_none:
+        notes += _without_prtoggle(trial.command, env, cwd)
     on_notes(notes)
     folder = trial.folder or runs.create()
     if not wanted.is_none:
@@ -158,6 +162,17 @@ def environment(trial: Trial, wanted: selection.Selection, cwd: str) -> tuple[di
     if trial.quiet:
         env[QUIET] = "1"
     return env, tuple(notes)
+
+
+def _without_prtoggle(command: tuple[str, ...], env: Mapping[str, str], cwd: str) -> tuple[str, ...]:
+    """That the command is a Python for which prtoggle is not installed, as far as its folders tell."""
+    name = command[0]
+    found = shutil.which(os.path.join(cwd, name) if os.sep in name else name, path=env.get("PATH"))
+    if found is None or not os.path.basename(found).startswith("python") or shebang(found):
+        return ()  # a script of that name (pyenv's) starts a Python that is not known here
+    if descendants.has_pth(os.path.realpath(found), (found,), env):
+        return ()
+    return (f"prtoggle is not installed for {found}: {install_line(found)}; prtoggle doctor says more",)
 
 
 def _start(trial: Trial, env: dict[str, str], cwd: str, signals: waiting.Signals) -> subprocess.Popen[bytes]:

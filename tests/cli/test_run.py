@@ -107,9 +107,9 @@ class TestASelectionOfWhichSomeIsNotUsed:
     def test_a_package_that_is_not_installed_is_named_before_the_command_and_behind(self, engine: World) -> None:
         (engine.here / "x.diff").write_text("--- a/kvq/cache.py\n+++ b/kvq/cache.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n")
         ran = engine.run("run", "./x.diff", "--", *python("print(1)"))
-        said = f"not installed: {engine.here}/x.diff changes kvq/cache.py, and no package of that is installed for"
+        said = f"not seen here: {engine.here}/x.diff changes kvq/cache.py, and no package of that is installed for"
         assert ran.code == 125
-        assert [line.partition("not installed")[0] for line in ran.err.splitlines() if said in line] == [
+        assert [line.partition("not seen")[0] for line in ran.err.splitlines() if said in line] == [
             "prtoggle: note: ",
             "  ",
         ]
@@ -151,6 +151,13 @@ def test_a_python_without_prtoggle_is_named_by_its_place_with_what_to_do(engine:
     assert ran.code == 125
     assert f"{plain}/bin/python -m pip install " in ran.err
     assert "prtoggle doctor" in ran.err
+    ran = engine.run("run", "101", "--", "python", "-c", "pass", env=env)
+    assert ran.code == 125
+    assert f"prtoggle: note: prtoggle is not installed for {plain}/bin/python: {plain}/bin/python -m pip" in ran.err
+    (plain / "bin" / "python").unlink()
+    (plain / "bin" / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (plain / "bin" / "python").chmod(0o755)
+    assert "note: " not in engine.run("run", "101", "--", "python", "-c", "pass", env=env).err
 
 
 def test_none_runs_fixed_and_reports_nothing(engine: World) -> None:
