@@ -209,6 +209,11 @@ class Finder:
             notice.error(reason)
             self._forget(name)
             return
+        script = _run_as_script(modules)
+        if script:
+            self.refuse(name, script)
+            notice.error(script)
+            return
         self._take(name, answer, modules)
 
     def _forget(self, package: str) -> None:
@@ -297,6 +302,21 @@ class Finder:
         selected = notice.describe(self.values)
         head = f"prtoggle: {selected} is not in force in this process, so {package} may not be imported:"
         return f"{head}\n{self.refused[package]}"
+
+
+def _run_as_script(modules: list[Planned]) -> str:
+    """Why the program that runs here is a planned module without its revert; empty where it is none.
+
+    Looked at now, since the name of the script's file is gone when the process ends.
+    """
+    main = sys.modules.get("__main__")
+    file = getattr(main, "__file__", None)
+    if not isinstance(file, str) or getattr(main, "__spec__", None) is not None:
+        return ""
+    for module in modules:
+        if os.path.realpath(file) == os.path.realpath(module.file):
+            return f"{file} runs as a script, without the revert of {module.name}; run it with python -m {module.name}"
+    return ""
 
 
 def _made_up(module: ModuleType) -> ModuleSpec:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import os
+import sys
 import time
 
 from prtoggle.runtime import journal
@@ -32,6 +33,7 @@ class Marks:
 
 MARKS = Marks()
 _known: dict[str, tuple[str, object, bool]] = {}
+_places: dict[str, tuple[str, int]] = {}
 _reported: set[str] = set()
 _started = False
 
@@ -80,11 +82,27 @@ def flush() -> None:
 
 def _ended() -> None:
     flush()
-    left = [entry for key, entry in _known.items() if key not in _reported]
-    journal.record(
-        "traced",
-        unhit=[{"module": module, "edit": edit, "unknown": elsewhere} for module, edit, elsewhere in left],
-    )
+    scripted = _scripted()
+    unhit = []
+    for key, (module, edit, elsewhere) in _known.items():
+        if key not in _reported:
+            file, line = _places[key]
+            compiled = any(name == file and first <= line <= last for name, first, last in scripted)
+            unhit.append({"module": module, "edit": edit, "unknown": elsewhere or compiled})
+    journal.record("traced", unhit=unhit)
+
+
+def _scripted() -> list[tuple[str, int, int]]:
+    """File, first and last line of each function that TorchScript compiled, by a call or because another one calls it."""
+    try:
+        functions = list(sys.modules["torch.jit._state"]._jit_caching_layer)
+    except (KeyError, AttributeError, RuntimeError):
+        return []
+    codes = [code for code in (getattr(function, "__code__", None) for function in functions) if code is not None]
+    return [
+        (code.co_filename, code.co_firstlineno, max((line for _, _, line in code.co_lines() if line), default=0))
+        for code in codes
+    ]
 
 
 def marked(planned: Planned, file: str) -> ast.Module:
@@ -96,6 +114,7 @@ def marked(planned: Planned, file: str) -> ast.Module:
         edit = {"parts": parts, "place": place, "line": line, "target": target}
         elsewhere = _insert(tree, reverted_line, key, ends.of(line, reverted_line))
         _known[key] = (planned.name, edit, elsewhere or baked)
+        _places[key] = (file, reverted_line)
     tree.body.insert(_first(tree.body), _import(tree))
     return ast.fix_missing_locations(tree)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -123,3 +124,40 @@ def test_triton_sees_the_reverted_text(tmp_path: Path, triton_folder: Path) -> N
     for _ in range(2):
         done = project.python(probe, revert="7", PYTHONPATH=path)
         assert done.out == hand.out and done.out != fixed.out, done.err
+
+
+SCRIPTED_BY_A_CALL = """
+import torch
+
+def called(x: torch.Tensor) -> torch.Tensor:
+    return x + 1
+
+def calls(x: torch.Tensor) -> torch.Tensor:
+    return called(x)
+
+def never(x: torch.Tensor) -> torch.Tensor:
+    return x + 1
+
+calls = torch.jit.script(calls)
+"""
+
+
+@needs_torch
+def test_a_function_that_torchscript_compiled_because_another_calls_it_is_unknown_in_a_traced_run(
+    tmp_path: Path,
+) -> None:
+    project = Project(tmp_path)
+    project.package({"app/__init__.py": "", "app/core.py": SCRIPTED_BY_A_CALL})
+    change = "  edits:\n    - match: return x + 1\n      replacement: return x + 2\n"
+    project.fix(7, patches="".join(f"- target: app.core.{name}\n{change}" for name in ("called", "never")))
+    journal = tmp_path / "journal"
+    journal.mkdir()
+    code = "import torch, app.core as m; print(m.calls(torch.zeros(1)).item())"
+    done = project.python(code, revert="7", PRTOGGLE_TRACE="1", PRTOGGLE_JOURNAL=str(journal))
+    assert done.out == "2.0\n", done.err
+    events = [json.loads(line) for file in journal.iterdir() for line in file.read_text().splitlines()]
+    (traced,) = [event for event in events if event["event"] == "traced"]
+    assert {each["edit"]["target"]: each["unknown"] for each in traced["unhit"]} == {
+        "app.core.called": True,
+        "app.core.never": False,
+    }

@@ -191,3 +191,12 @@ def test_a_module_imported_before_boot_is_refused(project: Project) -> None:
 
 def test_an_error_is_said_also_where_notices_are_not_wanted(project: Project) -> None:
     assert "ERROR" in "".join(project.python("pass", revert=bad_grammar(project), PRTOGGLE_QUIET="1").notices)
+
+
+def test_a_planned_module_that_runs_as_a_script_is_refused_when_its_package_is_imported(project: Project) -> None:
+    project.package({"app/core.py": CORE + "if __name__ == '__main__':\n    import app.core\n    print(f())\n"})
+    script = str(project.site / "app" / "core.py")
+    done = project.python([script], revert="27360")
+    assert done.code != 0 and done.out == "" and "python -m app.core" in done.err
+    assert any("ERROR" in line for line in done.notices)
+    assert project.python(["-m", "app.core"], revert="27360").out == "reverted\n"
