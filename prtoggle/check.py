@@ -21,7 +21,8 @@ from prtoggle.errors import InconclusiveError, MalformedError, PrtoggleError, Se
 from prtoggle.library import problems_of
 from prtoggle.memo import Memo, MemoSources
 from prtoggle.packages import Package
-from prtoggle.plan import decisions, refusal_of
+from prtoggle.plan import decisions
+from prtoggle.refusals import refusal_of
 from prtoggle.selection import ALL, Selection
 from prtoggle.sources import Sources
 from prtoggle.spec import Fix

@@ -129,7 +129,8 @@ def survey(
 
 
 def _survey(request: Request, sources: Mapping[str, Sources]) -> list[FixHere]:
-    from prtoggle.plan import choose, decisions, refusal_of
+    from prtoggle.plan import choose, decisions
+    from prtoggle.refusals import refusal_of
 
     chosen = {name: choose(request, source) for name, source in sources.items()}
     found = []
