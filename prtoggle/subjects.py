@@ -23,13 +23,14 @@ from prtoggle.against import PathTarget, parse_against
 from prtoggle.check import Subject
 from prtoggle.difffix import changed, text_of
 from prtoggle.errors import InconclusiveError, RefusedError, UsageError, did_you_mean
+from prtoggle.integrations import all_integrations
 from prtoggle.library import Library
 from prtoggle.packages import Package, locate, normalise
 from prtoggle.plan import Plan
 from prtoggle.releases import Index, Release
 from prtoggle.runtime.diffroots import roots
 from prtoggle.runtime.sources import BUNDLED
-from prtoggle.selection import Choice, Selection
+from prtoggle.selection import NONE, Choice, Selection
 from prtoggle.spec import Fix
 from prtoggle.verdict import within
 
@@ -93,6 +94,8 @@ def _names(library: Library, selection: Selection | None) -> tuple[str, ...]:
             names.update(dict.fromkeys(sorted(roots(str(choice), os.getcwd()))))
         else:
             fixes = library.here.candidates(choice.number, choice.project)
+            if not fixes:  # a registry that is looked at only later may know the number
+                names.update(dict.fromkeys(each.package for each in all_integrations()))
             names.update(dict.fromkeys(name for fix in fixes for name in (*fix.packages, *fix.contains)))
     return tuple(names)
 
@@ -233,6 +236,7 @@ def _in_path(target: PathTarget, library: Library, index: Index, selection: Sele
         if subject.package is not None:
             subjects.append(replace(subject, label=f"{subject.package.label} in {_shown(target.path)}"))
     if not subjects:
+        library.known(selection or NONE)
         raise UsageError(
             f"{target.path} holds none of the packages that the fixes are for: {', '.join(names)}",
             nearest=next((problem.nearest for problem in problems if problem.nearest), ""),
