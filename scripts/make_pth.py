@@ -3,10 +3,12 @@
 What the line promises:
 
 * With none of the variables set (or set to nothing), it costs one look-up for each variable.
-* Otherwise it hands over to ``prtoggle.runtime.boot``, which handles its own errors.
+* With a selecting variable set, it hands over to ``prtoggle.runtime.boot``, which handles its own errors.
 * If that cannot even be imported, or fails, it *fails closed*: Python prints and forgets an error in a ``.pth`` file,
   and the process would run with the fix in that it was told to take out. So a finder is put in front of
   ``sys.meta_path`` that refuses the target packages.
+
+* With ``PRTOGGLE_CONTROL`` set, it then starts ``prtoggle.runtime.control``; where that cannot start, it says so.
 
 The line is made from the readable text below; a test keeps the file, this text and ``prtoggle.integrations`` together.
 
@@ -64,13 +66,27 @@ except BaseException as error:
         raise
 """
 
+# Nothing was asked to be reverted yet: where the control socket cannot be had, that is said, and nothing refused.
+CONTROL = """\
+try:
+    from prtoggle.runtime import control
+    control.start()
+except Exception as error:
+    import sys
+    try:
+        sys.stderr.write(f'prtoggle: ERROR: {variable} is set, but this process takes no requests: {{error!r}}\\n')
+    except BaseException:
+        pass
+"""
 
-def pth_line(variables: tuple[str, ...], targets: tuple[str, ...]) -> str:
-    """The line for these environment variables and these packages to refuse."""
+
+def pth_line(variables: tuple[str, ...], targets: tuple[str, ...], control: str) -> str:
+    """The line for these selecting variables, these packages to refuse, and the variable of the control socket."""
     text = FALLBACK.format(targets=repr(targets), variables=" and ".join(variables))
     asked = " or ".join(f"os.environ.get({name!r})" for name in variables)
+    listen = CONTROL.format(variable=control)
     # ASCII: Python before 3.13 reads the file in the locale's encoding.
-    return f"import os; ({asked}) and exec({text!a}, {{}})\n"
+    return f"import os; ({asked}) and exec({text!a}, {{}}); os.environ.get({control!r}) and exec({listen!a}, {{}})\n"
 
 
 def wanted() -> str:
@@ -80,7 +96,7 @@ def wanted() -> str:
 
     integrations = all_integrations()
     variables = ("PRTOGGLE_REVERT", *(each.variable for each in integrations))
-    return pth_line(variables, (*(each.package for each in integrations), "prtoggle_fixes"))
+    return pth_line(variables, (*(each.package for each in integrations), "prtoggle_fixes"), "PRTOGGLE_CONTROL")
 
 
 def main() -> int:

@@ -32,7 +32,7 @@ def environment_names(code: ast.AST) -> list[str]:
 
 def fallback() -> ast.Module:
     """What the line runs when a variable is set."""
-    (call,) = (n for n in ast.walk(ast.parse(LINE)) if isinstance(n, ast.Call) and ast.unparse(n.func) == "exec")
+    call, _ = (n for n in ast.walk(ast.parse(LINE)) if isinstance(n, ast.Call) and ast.unparse(n.func) == "exec")
     text = call.args[0]
     assert isinstance(text, ast.Constant) and isinstance(text.value, str)
     return ast.parse(text.value)
@@ -43,8 +43,9 @@ def test_it_is_one_line_that_site_runs() -> None:
     assert LINE.startswith("import os;")
 
 
-def test_it_asks_for_prtoggles_variable_and_for_each_integrations_once() -> None:
-    assert environment_names(ast.parse(LINE)) == ["PRTOGGLE_REVERT", *(each.variable for each in all_integrations())]
+def test_it_asks_for_prtoggles_variables_and_for_each_integrations_once() -> None:
+    selecting = ["PRTOGGLE_REVERT", *(each.variable for each in all_integrations())]
+    assert sorted(environment_names(ast.parse(LINE))) == sorted([*selecting, "PRTOGGLE_CONTROL"])
 
 
 def test_it_refuses_each_integrations_package_and_the_bundled_one() -> None:
@@ -161,6 +162,13 @@ def test_without_a_selection_a_broken_prtoggle_does_no_harm(broken: Environment,
     done = broken.python("-c", "import sglang, prtoggle_fixes", env=env)
     assert done.stdout == "sglang was imported\nprtoggle_fixes was imported\n"
     assert done.stderr == ""
+
+
+def test_without_a_selection_a_control_socket_that_cannot_be_had_is_said_and_nothing_refused(tmp_path: Path) -> None:
+    environment = broken_environment(tmp_path, "there is no prtoggle")
+    done = environment.python("-c", "import sglang", env={"PRTOGGLE_CONTROL": "1"})
+    assert done.stdout == "sglang was imported\n"
+    assert done.stderr.startswith("prtoggle: ERROR: PRTOGGLE_CONTROL is set, but this process takes no requests: ")
 
 
 def test_the_refusal_says_why_and_what_to_do(raising: Environment) -> None:

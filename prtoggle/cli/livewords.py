@@ -1,0 +1,85 @@
+"""What ``revert`` and ``restore`` share: their options, and what they say of each process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from prtoggle.cli import render
+
+if TYPE_CHECKING:
+    from prtoggle.remote import Answer
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def live_options(command: F) -> F:
+    """``--pid N`` (``pids``), ``--timeout`` and ``--force``."""
+    for option in (
+        click.option("--force", is_flag=True, help="At the time limit change it all the same; says who is inside."),
+        click.option(
+            "--timeout",
+            type=click.FloatRange(0, 600),
+            default=2.0,
+            metavar="S",
+            show_default=True,
+            help="Seconds to wait until no thread is inside what changes.",
+        ),
+        click.option(
+            "--pid",
+            "pids",
+            type=int,
+            metavar="N",
+            multiple=True,
+            required=True,
+            help="A process and its Python children; repeatable.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def processes(pids: Sequence[int]) -> tuple[int, ...]:
+    """Each of ``pids`` and its Python children, once."""
+    from prtoggle import remote
+
+    return tuple(dict.fromkeys(each for pid in pids for each in remote.tree(pid)))
+
+
+def typed(selection: str) -> str:
+    """The selection as another process, in another folder, has to read it."""
+    from prtoggle.selection import absolute, parse
+
+    return str(absolute(parse(selection), os.getcwd()))
+
+
+def report(answers: Sequence[Answer], as_json: bool) -> int:
+    """What each process said, and the exit code."""
+    code = max((answer.exit_code for answer in answers), default=0)
+    if as_json:
+        render.json({"processes": [asdict(answer) for answer in answers], "exit_code": code})
+        return code
+    for answer in answers:
+        if not answer.ok:
+            render.words(f"prtoggle: process {answer.pid}: {answer.error}")
+        elif answer.undone:
+            render.words(f"prtoggle: process {answer.pid}: as before, since another process refused")
+        else:
+            _tell(answer)
+    return code
+
+
+def _tell(answer: Answer) -> None:
+    result = answer.result
+    done = [f"{', '.join(result[word])} {word}" for word in ("reverted", "restored") if result.get(word)]
+    if result.get("already"):
+        done.append(f"{', '.join(result['already'])} already reverted")
+    pause = f" (calls paused for {result['pause'] * 1e3:.1f} ms)" if result.get("pause") else ""
+    render.out(f"{answer.pid}: {'; '.join(done) or 'nothing to do'}{pause}")
+    for word in ("cleared", "left", "warnings"):
+        for line in result.get(word) or ():
+            render.words(f"  {word}: {line}")
