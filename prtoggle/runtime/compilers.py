@@ -6,13 +6,11 @@ TorchScript, Triton and others read a function's text once, so a function that w
 Example::
 
     compilers.refusals(functions, alive)      # ["f is compiled by triton ..."]
-    with compilers.plainly(): ...             # torch.compile stands aside for the moment of the exchange
-    compilers.clear()                         # ["what torch.compile made"]
+    compilers.clear()                         # ["what torch.compile made: ..."]
 """
 
 from __future__ import annotations
 
-import contextlib
 import re
 import sys
 
@@ -63,22 +61,41 @@ def _scripted(functions: Iterable[FunctionType], alive: Alive) -> Iterator[tuple
         yield str(getattr(each, "qualified_name", getattr(each, "name", each))), graph
 
 
-@contextlib.contextmanager
-def plainly() -> Iterator[None]:
-    """While this lasts, what torch.compile made is not run, and nothing is compiled: a gate cannot be compiled."""
-    compiler = sys.modules.get("torch.compiler")
-    stance = getattr(compiler, "set_stance", None)
-    if "torch._dynamo" not in sys.modules or stance is None:
-        yield
-        return
-    with stance("force_eager"):
-        yield
+def dynamo_compiled() -> bool:
+    """Whether torch.compile made anything in this process."""
+    frames: Any = sys.modules.get("torch._dynamo.convert_frame")
+    codes = getattr(getattr(frames, "input_codes", None), "seen", ())
+    return any(code() is not None for code in codes)
+
+
+def alone() -> bool:
+    """Whether this is the only thread: torch.compile can start afresh only while nobody runs what it made."""
+    return len(sys._current_frames()) == 1
+
+
+def inlined(functions: Iterable[FunctionType]) -> list[str]:
+    """Methods that torch.compile may have inlined and would go on running old (pytorch#197860).
+
+    It guards on the code of a function, and compiles again; on that of a bound method it does not.
+    """
+    if not dynamo_compiled() or alone():
+        return []
+    return [
+        f"{function.__qualname__} is a method, and torch.compile, which was used in this process, may have inlined it: "
+        "what it made cannot be dropped while other threads run; use force where it is not inlined"
+        for function in functions
+        if "." in function.__qualname__.rpartition("<locals>.")[2]
+    ]
 
 
 def clear() -> list[str]:
-    """Have torch.compile start afresh: code that it inlined may be stale (pytorch#197860)."""
-    dynamo: Any = sys.modules.get("torch._dynamo")
-    if dynamo is None or not hasattr(dynamo, "reset"):
+    """Have torch.compile start afresh, where that is safe."""
+    if not dynamo_compiled() or not alone():
         return []
-    dynamo.reset()
+    sys.modules["torch._dynamo"].reset()
     return ["what torch.compile made: it compiles again at the next call"]
+
+
+def whole_graphs(alive: Alive) -> bool:
+    """Whether torch.compile was told not to leave any function out: then it cannot look at a gate."""
+    return not alone() and any(getattr(context, "fullgraph", False) is True for context in alive.contexts)

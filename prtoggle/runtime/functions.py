@@ -33,7 +33,16 @@ COMPILERS = {"triton": ("fn",), "numba": ("py_func",), "cupyx": ("_func",), "tai
 class Alive:
     """What one look found."""
 
-    __slots__ = ("cached_properties", "classes", "compiled", "functions", "lru_caches", "scripted", "suspended")
+    __slots__ = (
+        "cached_properties",
+        "classes",
+        "compiled",
+        "contexts",
+        "functions",
+        "lru_caches",
+        "scripted",
+        "suspended",
+    )
 
     def __init__(self) -> None:
         self.functions: list[FunctionType] = []
@@ -42,6 +51,7 @@ class Alive:
         self.cached_properties: list[Any] = []
         self.compiled: list[tuple[object, FunctionType]] = []
         self.classes: list[type] = []
+        self.contexts: list[Any] = []
         self.scripted: list[Any] = []
 
 
@@ -66,6 +76,7 @@ def look(files: Collection[str]) -> Alive:
     found = Alive()
     lru, cached, function = _LRU, functools.cached_property, FunctionType
     script = getattr(sys.modules.get("torch.jit"), "ScriptModule", None)
+    dynamo = getattr(sys.modules.get("torch._dynamo.eval_frame"), "_TorchDynamoContext", None)
     compilers = tuple(name for name in COMPILERS if name in sys.modules)
     for each in all_objects():
         kind = type(each)
@@ -82,6 +93,8 @@ def look(files: Collection[str]) -> Alive:
             found.cached_properties.append(each)
         elif script is not None and script in kind.__mro__:
             found.scripted.append(each)
+        elif dynamo is not None and dynamo in kind.__mro__:
+            found.contexts.append(each)
         elif compilers and getattr(kind, "__module__", "").__class__ is str:
             top = kind.__module__.partition(".")[0]
             if top in compilers:

@@ -245,6 +245,8 @@ def _exchange(
     moved = [change for _, _, toggle in toggles for change in toggle.moved]
     if not refusals:
         refusals += compilers.refusals([change.function for change in changed], spans, alive)
+    if not force:
+        refusals += compilers.inlined([change.function for change in changed])
     suspended = [words for _, _, toggle in toggles for words in toggle.suspended]
     if suspended and not force:
         refusals += [f"{words}, in code that is to change; let it end first, or use force" for words in suspended]
@@ -254,7 +256,12 @@ def _exchange(
         if len(refusals) == 1:
             raise RefusedError(f"{what}: {refusals[0]}", hint=hint)
         raise RefusedError("\n".join((f"{what}:", *(f"  {reason}" for reason in refusals))), hint=hint)
-    with compilers.plainly():
+    if compilers.whole_graphs(alive):
+        done = gate.exchange((), plain=[*changed, *moved], timeout=timeout, force=force)
+        if len(changed) > 1:
+            said = "set without a gate, since torch.compile with fullgraph cannot look at one: a call may have met both"
+            result["warnings"] = (said,)
+    else:
         done = gate.exchange(changed, plain=moved, timeout=timeout, force=force)
     late: list[gate.Change] = []
     left: list[str] = []
@@ -302,7 +309,7 @@ def _say(result: dict[str, Any], plans: list[Wanted]) -> None:
 
 def _tell(result: dict[str, Any], baked_in: tuple[str, ...]) -> None:
     """Warn of what keeps old code, and call who can make it anew."""
-    said = []
+    said = list(result["warnings"])
     if baked_in:
         said.append(f"old code lives on where it was captured ({', '.join(baked_in)}) until that is captured again")
     event = Event(result["reverted"], result["restored"], baked_in)
