@@ -60,7 +60,10 @@ def start(
         timeout=timeout,
         check=False,
     )
-    said = any(line.startswith("prtoggle: ") and " reverted in " in line for line in done.stderr.splitlines())
+    at_import = [
+        line for line in done.stderr.splitlines() if line.startswith("prtoggle: ") and "while running" not in line
+    ]
+    said = any(" reverted in " in line for line in at_import)
     assert said == (reverted != "none"), f"selected {reverted}, and on stderr:\n{done.stderr[-3000:]}"
     return Ended(_last_json(done.stdout), done.returncode, done.stdout, done.stderr)
 
