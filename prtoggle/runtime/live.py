@@ -36,6 +36,7 @@ _lock = RLock()
 _modules: dict[str, Versions] = {}
 _texts: dict[str, bytes] = {}
 _since: dict[str, dict[str, tuple[str, float]]] = {}
+_baked: dict[str, tuple[str, ...]] = {}
 _callbacks: list[Callable[[Event], object]] = []
 
 
@@ -202,8 +203,18 @@ def _go(
         _exchange(between, result, selected, timeout, force)
     result["modules"] = tuple(name for name, _, _, _ in texts)
     _say(result, plans)
-    _tell(result, tuple(dict.fromkeys(each for plan in plans for each in plan.baked_in)))
+    _tell(result, _baked_in(plans, back))
     return result
+
+
+def _baked_in(plans: list[Wanted], back: tuple[str, ...]) -> tuple[str, ...]:
+    """Where old code lives on after this toggle: by what goes out, and by what comes back and went out before."""
+    found = dict.fromkeys(each for plan in plans for each in plan.baked_in)
+    for plan in plans:
+        _baked.update(dict.fromkeys(plan.parts, plan.baked_in))
+    for part in back:
+        found.update(dict.fromkeys(_baked.get(part, ())))
+    return tuple(found)
 
 
 def _other(name: str, text: bytes) -> bool:
