@@ -232,6 +232,7 @@ class Gate:
             if not done:
                 _set_all(self.before)
             self.let_go()
+            self.codes.clear()  # they know the gate: without this, twins would live on until the collector runs
             pause = time.perf_counter() - start
             if self in _closed:
                 _closed.remove(self)

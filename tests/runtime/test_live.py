@@ -339,3 +339,17 @@ def test_tracebacks_and_source_show_the_text_that_runs(project: Project) -> None
     """
     line = "return 1 / 0  # here"
     assert run(project, code).out.splitlines() == [f"4 {line} 0", f"5 {line} 1", f"4 {line} 0"]
+
+
+def test_toggling_leaves_nothing_behind_also_where_the_collector_does_not_run(project: Project) -> None:
+    code = """
+        import app.core as m, gc, prtoggle, types
+        gc.disable()
+        def count(): return sum(type(o) is types.FunctionType and o.__code__.co_filename == m.__file__ for o in gc.get_objects())
+        before, code = count(), m.f.__code__
+        for _ in range(8):
+            done = prtoggle.revert("7")
+            prtoggle.restore()
+        print(count() - before, done["functions"], m.f.__code__ is code)
+    """
+    assert run(project, code).out == "0 1 True\n"
