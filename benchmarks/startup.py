@@ -1,4 +1,4 @@
-"""What prtoggle costs, measured side by side in one run: the first seven rows of the goals.
+"""What prtoggle costs, measured side by side in one run: the goals of start, import and call, then those of :mod:`benchmarks.live`.
 
 python -m benchmarks.startup [--rounds N] [--write docs/benchmarks.md]
 """
@@ -15,6 +15,7 @@ import tempfile
 import textwrap
 from pathlib import Path
 
+from benchmarks import live
 from benchmarks.measure import Row, median, paired, printed, processes
 
 LINES = 3500
@@ -223,7 +224,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--write", type=Path, help="the page to write")
     options = parser.parse_args()
-    rows = measure(options.rounds)
+    rows = [*measure(options.rounds), *live.measure(options.rounds)]
     text = table(rows)
     print(text)
     if options.write:
