@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 
 from prtoggle.errors import RefusedError
-from prtoggle.runtime.gate import KEEP, Change, Exchanged, GateTimeout, exchange
+from prtoggle.runtime.gate import Change, Exchanged, GateTimeout, exchange
 
 Module = dict[str, Any]
 
@@ -224,7 +223,6 @@ def test_defaults_annotations_and_docstring_change_with_the_code() -> None:
     exchange([Change(f, *before)])
     assert f() == (1, 2)
     assert (f.__annotations__, f.__doc__) == ({"a": int, "b": int}, "old")
-    assert KEEP is not None
 
 
 def test_functions_without_a_gate_change_in_the_same_step() -> None:
@@ -540,10 +538,26 @@ def test_frames_of_other_threads_are_not_kept_alive() -> None:
         gc.enable()
 
 
-def test_functions_run_their_own_code_after_the_toggle_and_nothing_of_the_gate() -> None:
+def test_nothing_of_the_gate_is_left_that_runs_old_or_new_code() -> None:
+    import gc
+
+    made = module(pair("old"))
+    codes = [[made[name].__code__ for name in ("inner", "outer")]]
+    codes.append([change.code for change in change_to(made, pair("new"), "inner", "outer")])
+    gc.collect()
+    gc.disable()
+    try:
+        for turn in range(5):
+            exchange([Change(made[n], c) for n, c in zip(("inner", "outer"), codes[(turn + 1) % 2], strict=True)])
+        holders = [each for each in gc.get_referrers(*codes[0], *codes[1]) if isinstance(each, FunctionType)]
+    finally:
+        gc.enable()
+    assert {id(each) for each in holders} == {id(made["inner"]), id(made["outer"])}
+    assert len(holders) == 2
+
+
+def test_functions_run_their_own_code_after_the_toggle() -> None:
     made = module(pair("old"))
     new = change_to(made, pair("new"), "inner", "outer")
     exchange(new)
     assert [change.function.__code__ for change in new] == [change.code for change in new]
-    assert all(isinstance(change.function, FunctionType) for change in new)
-    assert sys._getframe is not None
