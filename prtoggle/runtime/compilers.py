@@ -65,7 +65,15 @@ def dynamo_compiled() -> bool:
     """Whether torch.compile made anything in this process."""
     frames: Any = sys.modules.get("torch._dynamo.convert_frame")
     codes = getattr(getattr(frames, "input_codes", None), "seen", ())
-    return any(code() is not None for code in codes)
+    return any(code() is not None for code in list(codes))
+
+
+def without_own(functions: list[FunctionType]) -> list[FunctionType]:
+    """``functions`` without those that torch.compile made for itself, of code that it rewrote and guards."""
+    frames: Any = sys.modules.get("torch._dynamo.convert_frame")
+    seen = getattr(getattr(frames, "output_codes", None), "seen", ())
+    own = {id(code()) for code in list(seen)}
+    return [function for function in functions if id(function.__code__) not in own] if own else functions
 
 
 def alone() -> bool:

@@ -239,6 +239,7 @@ def _exchange(
 ) -> None:
     """Give everything alive of these modules its new code, or raise and leave all as it was."""
     alive = functions.look({file for _, file, _, _ in texts})
+    alive.functions = compilers.without_own(alive.functions)
     toggles: list[tuple[Versions, bytes, Toggle]] = []
     for name, file, base, text in texts:
         if name not in sys.modules and not any(f.__code__.co_filename == file for f in alive.functions):
@@ -295,6 +296,7 @@ def _late(toggles: list[tuple[Versions, bytes, Toggle]]) -> tuple[list[gate.Chan
     late: list[gate.Change] = []
     left: list[str] = []
     alive = functions.look({module.file for module, _, _ in toggles})
+    alive.functions = compilers.without_own(alive.functions)
     for module, text, _ in toggles:
         again = module.toggle(alive, text, text)
         late += [*again.changed, *again.moved]

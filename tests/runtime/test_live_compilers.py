@@ -1,0 +1,127 @@
+"""Live toggles beside compilers: compiled again, made afresh, or refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.project import Project
+
+pytest.importorskip("torch")
+
+ROOT = Path(__file__).resolve().parents[2]
+
+CORE = """
+import torch
+
+def plus(x):
+    return x + 1
+
+def alone(x):
+    return x + 1
+
+class M(torch.nn.Module):
+    def forward(self, x):
+        return plus(x) * 2
+
+class H:
+    def inc(self, x):
+        return x + 1
+
+h = H()
+compiled = torch.compile(plus, backend="eager", fullgraph=True)
+model = torch.compile(M(), backend="eager")
+
+@torch.compile(backend="eager")
+def uses(x):
+    return h.inc(x) + 10
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    made = Project(tmp_path)
+    made.package({"app/__init__.py": "", "app/core.py": CORE})
+    for number, target in ((7, "plus"), (8, "alone"), (9, "H.inc")):
+        edits = "- match: return x + 1\n  replacement: return x + 100"
+        made.fix(number, target=f"app.core.{target}", edits=edits)
+    return made
+
+
+def run(project: Project, code: str) -> str:
+    done = project.python(code, PYTHONPATH=f"{project.site}:{ROOT}")
+    assert done.code == 0, done.err
+    return done.out
+
+
+def test_what_torch_compile_made_is_made_again(project: Project) -> None:
+    code = """
+        import app.core as m, prtoggle, torch
+        x = torch.zeros(1)
+        def look(): print([f(x).item() for f in (m.plus, m.compiled, m.model, m.uses)])
+        look()
+        with prtoggle.reverted("7,9"): look()
+        look()
+    """
+    fixed, reverted = "[1.0, 1.0, 2.0, 11.0]", "[100.0, 100.0, 200.0, 110.0]"
+    assert run(project, code).splitlines() == [fixed, reverted, fixed]
+
+
+def test_under_load_no_compiled_call_fails_and_all_come_to_the_new_code(project: Project) -> None:
+    code = """
+        import app.core as m, prtoggle, threading, torch
+        x = torch.zeros(1)
+        stop, seen = threading.Event(), set()
+        def load():
+            while not stop.is_set():
+                try: seen.add((m.compiled(x).item(), m.model(x).item()))
+                except Exception as error: seen.add(repr(error))
+        m.compiled(x), m.model(x)
+        threads = [threading.Thread(target=load) for _ in range(2)]
+        [thread.start() for thread in threads]
+        try:
+            for _ in range(5):
+                with prtoggle.reverted("7"): assert m.compiled(x).item() == 100 and m.model(x).item() == 200
+                assert m.compiled(x).item() == 1 and m.model(x).item() == 2
+        finally:
+            stop.set()
+        [thread.join() for thread in threads]
+        print([each for each in seen if isinstance(each, str)])
+    """
+    assert run(project, code) == "[]\n"
+
+
+def test_a_method_that_may_be_inlined_is_refused_while_other_threads_run(project: Project) -> None:
+    code = """
+        import app.core as m, prtoggle, threading, torch
+        x = torch.zeros(1)
+        print(m.uses(x).item())
+        stop = threading.Event()
+        thread = threading.Thread(target=stop.wait); thread.start()
+        try: prtoggle.revert("9")
+        except Exception as error: print(error)
+        stop.set(); thread.join()
+        print(m.uses(x).item())
+        prtoggle.revert("9")
+        print(m.uses(x).item())
+    """
+    out = run(project, code).splitlines()
+    assert "H.inc is a method" in out[1] and "hint: restart" in out[2]
+    assert (out[0], out[3], out[4]) == ("11.0", "11.0", "110.0")
+
+
+@pytest.mark.parametrize("made", ["torch.jit.script(m.alone)", "torch.jit.trace(m.alone, x)"])
+def test_what_torchscript_made_is_refused_by_name(project: Project, made: str) -> None:
+    code = f"""
+        import app.core as m, prtoggle, torch
+        x = torch.zeros(1)
+        kept = {made}
+        prtoggle.revert("7")
+        try: prtoggle.revert("8")
+        except Exception as error: print(error)
+        print(m.plus(x).item(), m.alone(x).item(), kept(x).item())
+    """
+    out = run(project, code)
+    assert "app.core.alone is compiled by TorchScript from lines 7 to 8" in out
+    assert out.endswith("100.0 1.0 1.0\n")
