@@ -280,6 +280,8 @@ def _exchange(
     if any(toggle.inner for _, _, toggle in toggles):
         late, left = _late(toggles)
     for module, text, _ in toggles:
+        if sys.version_info >= (3, 13):
+            module.move_classes(alive, _texts.get(module.file) or targets.loaded_text(module.name) or module.base, text)
         _texts[module.file] = text
     cleared = functions.clear([change.function for change in (*changed, *late)], alive)
     if changed or moved:

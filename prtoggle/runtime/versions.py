@@ -13,6 +13,7 @@ Example::
 
 from __future__ import annotations
 
+import ast
 import weakref
 
 from prtoggle.runtime.attributes import CannotBeHad, Kept, attributes
@@ -141,6 +142,23 @@ class Versions:
         self._look_at_suspended(alive, text, found)
         found.refusals = list(dict.fromkeys(found.refusals))
         return found
+
+    def move_classes(self, alive: Alive, now: bytes, text: bytes) -> None:
+        """From Python 3.13 on a class knows its first line, and ``inspect.getsource`` believes it."""
+        old, new = (self._class_lines(each) for each in (now, text))
+        if now == text or [name for name, _ in old] != [name for name, _ in new]:
+            return
+        moved = {place: line for place, (_, line) in zip(old, new, strict=True)}
+        for each in alive.classes:
+            if each.__module__ == self.name:
+                line = each.__dict__.get("__firstlineno__")
+                wanted = moved.get((each.__qualname__, line))  # type: ignore[arg-type]
+                if wanted is not None and wanted != line:
+                    type.__setattr__(each, "__firstlineno__", wanted)
+
+    def _class_lines(self, text: bytes) -> list[tuple[str, int]]:
+        scopes = self.compiled(text).root.walk()
+        return [(s.qualname, s.code.co_firstlineno) for s in scopes if isinstance(s.node, ast.ClassDef)]
 
     def _now(self, place: tuple[Compiled, Scope], now: bytes) -> Scope | None:
         """The scope in the text ``now`` that is the one at ``place``."""

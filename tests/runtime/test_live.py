@@ -149,7 +149,7 @@ def test_a_package_that_nobody_imported_yet_comes_reverted(project: Project) -> 
     assert run(project, code).out == "('f reverted', 'g fixed')\n('f fixed', 'g fixed')\n"
 
 
-def test_what_the_variable_took_out_can_be_put_back_and_more_taken_out(project: Project) -> None:
+def test_what_the_variable_took_out_can_be_put_back_and_more_taken_out(project: Project, installed: str) -> None:
     code = """
         import app.core as m, inspect, prtoggle
         print(m.h(), [(p["part"], p["how"]) for p in prtoggle.status()["parts"]])
@@ -289,7 +289,7 @@ def test_callbacks_are_called_and_what_is_baked_in_is_said(project: Project) -> 
     out = run(project, code).out.splitlines()
     assert out[0] == "('13',) () ('cuda-graph',) k reverted"
     assert "cuda-graph" in out[1] and "ValueError: broken" in out[1]
-    assert out[2] == "() ('13',) () k fixed"
+    assert out[2] == "() ('13',) ('cuda-graph',) k fixed"
 
 
 def test_caches_of_results_are_cleared_and_named(project: Project) -> None:
@@ -353,3 +353,18 @@ def test_toggling_leaves_nothing_behind_also_where_the_collector_does_not_run(pr
         print(count() - before, done["functions"], m.f.__code__ is code)
     """
     assert run(project, code).out == "0 1 True\n"
+
+
+def test_the_source_of_a_class_below_the_change_is_its_own(project: Project) -> None:
+    text = "def a():\n    return 1\nclass C:\n    class D:\n        z = 1\n    def m(self):\n        return 2\n"
+    project.package({"app/classes.py": text})
+    project.fix(16, target="app.classes.a", edits="- match: return 1\n  replacement: |\n    x = 1\n    return x")
+    code = """
+        import app.classes as m, inspect, prtoggle
+        one = [inspect.getsource(each) for each in (m.C, m.C.D, m.C.m)]
+        with prtoggle.reverted("16"):
+            two = [inspect.getsource(each) for each in (m.C, m.C.D, m.C.m)]
+        three = [inspect.getsource(each) for each in (m.C, m.C.D, m.C.m)]
+        print(one == two == three, len(set(one)))
+    """
+    assert run(project, code).out == "True 3\n"
