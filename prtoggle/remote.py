@@ -137,13 +137,15 @@ def tree(pid: int) -> tuple[int, ...]:
 
 
 def listening() -> tuple[int, ...]:
-    """Every process of this user that takes requests."""
+    """Every other process of this user that takes requests."""
     try:
         names = os.listdir(control.folder())
     except OSError:
         return ()
     pids = (int(name.partition("-")[0]) for name in names if name.partition("-")[0].isdigit())
-    return tuple(sorted({pid for pid in pids if os.path.basename(control.address(pid)) in names}))
+    return tuple(
+        sorted({pid for pid in pids if pid != os.getpid() and os.path.basename(control.address(pid)) in names})
+    )
 
 
 def _connect(pid: int) -> socket.socket:
