@@ -93,7 +93,7 @@ def _ended() -> None:
 
 
 def _scripted() -> list[tuple[str, int, int]]:
-    """File, first and last line of each function that TorchScript compiled, by a call or because another one calls it."""
+    """File, first and last line of each function that TorchScript compiled: by a call, or because another calls it."""
     try:
         functions = list(sys.modules["torch.jit._state"]._jit_caching_layer)
     except (KeyError, AttributeError, RuntimeError):

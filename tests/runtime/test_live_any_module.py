@@ -24,7 +24,7 @@ from prtoggle.runtime.codes import fingerprint
 
 EXAMPLES = int(os.environ.get("PRTOGGLE_EXAMPLES", "150"))
 
-HEAD = '''
+HEAD = """
 import contextlib, functools
 LIVE = {}
 def keep(key, f):
@@ -37,7 +37,7 @@ def wrapping(f):
     return wrapper
 def same(f):
     return f
-'''
+"""
 DECORATORS = ("", "", "@same", "@wrapping", "@functools.lru_cache", "@wrapping\n@wrapping")
 METHODS = ("", "", "@staticmethod", "@classmethod", "@property", "@wrapping", "@functools.cached_property")
 
@@ -90,7 +90,11 @@ class Function:
         body = [self.doc.text(reverted)] if self.doc else []
         body += ["n = 5"] if bare else []
         body += ["out = [n]"]
-        body += [name for flag, name in ((self.default, "out.append(d)"), (self.keyword, "out.append(k)")) if flag and not bare]
+        body += [
+            name
+            for flag, name in ((self.default, "out.append(d)"), (self.keyword, "out.append(k)"))
+            if flag and not bare
+        ]
         for each in self.body:
             if each.only in ("both", "reverted" if reverted else "fixed"):
                 body += statement(each, reverted)
@@ -306,5 +310,3 @@ def test_both_ends_are_met() -> None:
 
     run()
     assert ends >= {"changed", "refused"}
-
-

@@ -67,7 +67,9 @@ def live(each: Case, folder: Path) -> dict[str, str]:
     script = folder / "driver.py"
     script.write_text(DRIVER)
     done = project.python(
-        [str(script), json.dumps([STATE.get(each.name, each.probe), str(by_hand)])], PYTHONPATH=f"{project.site}:{ROOT}", PRTOGGLE_QUIET="1"
+        [str(script), json.dumps([STATE.get(each.name, each.probe), str(by_hand)])],
+        PYTHONPATH=f"{project.site}:{ROOT}",
+        PRTOGGLE_QUIET="1",
     )
     assert "SAID" in done.out, done.out + done.err
     said: dict[str, str] = json.loads(done.out.partition("SAID")[2])
@@ -104,7 +106,9 @@ REFUSED = {
 def test_live_it_is_what_a_fresh_import_would_be_or_one_error_says_why_not(each: Case, tmp_path: Path) -> None:
     said = live(each, tmp_path)
     if each.name in REFUSED:
-        assert said["refused"].startswith("RefusedError: this cannot be changed while the process runs; nothing changed")
+        assert said["refused"].startswith(
+            "RefusedError: this cannot be changed while the process runs; nothing changed"
+        )
         assert [words for words in REFUSED[each.name] if words not in said["refused"]] == []
         assert "hint: restart the process with PRTOGGLE_REVERT=7 set" in said["refused"]
         assert said["reverted"] == said["fixed"] or each.name == "running generator"  # which the probe moves on
