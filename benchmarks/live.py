@@ -11,9 +11,9 @@ import os
 import subprocess
 import sys
 import tempfile
-import textwrap
 from pathlib import Path
 
+from benchmarks import program
 from benchmarks.measure import Row, median
 
 _PAUSE = """
@@ -90,34 +90,9 @@ def measure(rounds: int) -> list[Row]:
         )
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
-        (root / "app").mkdir()
-        (root / "app" / "__init__.py").write_text("")
-        (root / "app" / "core.py").write_text("def target(x):\n    y = x + 1\n    return y\n")
-        (root / "fixes" / "pr7_x").mkdir(parents=True)
-        (root / "fixes" / "pr7_x" / "revert.yaml").write_text(
-            textwrap.dedent(
-                """
-                prtoggle: 1
-                fix: 7
-                title: a benchmark
-                variants:
-                  - package: app
-                    patches:
-                      - target: app.core.target
-                        edits:
-                          - find: 'y = x + 1'
-                            put: 'y = x + 2'
-                """
-            )
-        )
+        env = program.write(root)
         home = str(Path(__file__).resolve().parent.parent)
-        env = {name: value for name, value in os.environ.items() if not name.startswith(("PRTOGGLE", "SGLANG"))}
-        env.update(
-            PYTHONPATH=os.pathsep.join([str(root), home]),
-            PRTOGGLE_PATH=str(root / "fixes"),
-            PRTOGGLE_CACHE=str(root / "cache"),
-            PRTOGGLE_QUIET="1",
-        )
+        env["PYTHONPATH"] = os.pathsep.join([env["PYTHONPATH"], home])
         (times,) = _run(_TOGGLE, rounds, env=env)
         rows.append(
             Row(

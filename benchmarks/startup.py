@@ -12,10 +12,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import textwrap
 from pathlib import Path
 
-from benchmarks import live
+from benchmarks import live, program
 from benchmarks.measure import Row, median, paired, printed, processes
 
 LINES = 3500
@@ -23,7 +22,7 @@ LINES = 3500
 
 def _big_module() -> str:
     """A module of about 3,500 lines, with the shapes that real ones have."""
-    parts = ["def target(x):\n    y = x + 1\n    return y\n"]
+    parts = [program.TARGET]
     index = 0
     while sum(part.count("\n") for part in parts) < LINES:
         parts.append(
@@ -65,36 +64,11 @@ def measure(rounds: int) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         without, with_ = _environment(root)
-        site, fixes = root / "site", root / "fixes"
-        (site / "app").mkdir(parents=True)
-        (site / "app" / "__init__.py").write_text("")
-        (site / "app" / "core.py").write_text(_big_module())
+        big = _big_module()
+        base = program.write(root, big)
         by_hand = root / "hand"
-        shutil.copytree(site, by_hand)
-        (by_hand / "app" / "core.py").write_text(_big_module().replace("    y = x + 1\n", "    y = x + 2\n", 1))
-        (fixes / "pr7_x").mkdir(parents=True)
-        (fixes / "pr7_x" / "revert.yaml").write_text(
-            textwrap.dedent(
-                """
-                prtoggle: 1
-                fix: 7
-                title: a benchmark
-                variants:
-                  - package: app
-                    patches:
-                      - target: app.core.target
-                        edits:
-                          - find: 'y = x + 1'
-                            put: 'y = x + 2'
-                """
-            )
-        )
-        base = {
-            name: value for name, value in os.environ.items() if not name.startswith(("PRTOGGLE", "PYTHON", "SGLANG"))
-        }
-        base.update(
-            PYTHONPATH=str(site), PRTOGGLE_PATH=str(fixes), PRTOGGLE_CACHE=str(root / "cache"), PRTOGGLE_QUIET="1"
-        )
+        shutil.copytree(root / "site", by_hand)
+        (by_hand / "app" / "core.py").write_text(big.replace("    y = x + 1\n", "    y = x + 2\n", 1))
         on = {**base, "PRTOGGLE_REVERT": "7"}
         traced = {**on, "PRTOGGLE_TRACE": "1"}
         nothing, load = ["-c", "pass"], ["-c", "import app.core"]
