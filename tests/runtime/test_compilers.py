@@ -161,3 +161,29 @@ def test_a_function_that_torchscript_compiled_because_another_calls_it_is_unknow
         "app.core.called": True,
         "app.core.never": False,
     }
+
+
+@pytest.mark.slow
+def test_what_triton_compiles_from_its_text_is_refused_live_by_name(tmp_path: Path, triton_folder: Path) -> None:
+    project = Project(tmp_path)
+    project.package({"app/__init__.py": "", "app/core.py": TRITON})
+    project.fix(
+        7,
+        target="app.core.kernel",
+        edits="- find: tl.store(pointer + offsets, 1)\n  put: tl.store(pointer + offsets, 2)",
+    )
+    probe = """
+    import app.core as m, prtoggle
+    from prtoggle.errors import RefusedError
+    before = m.kernel.src
+    try:
+        prtoggle.revert("7")
+    except RefusedError as error:
+        print(error)
+    print(m.kernel.src == before, prtoggle.status()["parts"])
+    """
+    path = os.pathsep.join([str(project.site), str(triton_folder), str(Path(__file__).resolve().parents[2])])
+    done = project.python(probe, PYTHONPATH=path)
+    said = done.out.lower()
+    assert "kernel" in said and "triton" in said and "prtoggle_revert" in said, done.out + done.err
+    assert done.out.splitlines()[-1] in ("True ()", "True []")
