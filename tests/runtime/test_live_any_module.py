@@ -15,14 +15,15 @@ import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prtoggle.errors import RefusedError
-from prtoggle.runtime import live
+from prtoggle.runtime import compilers, live
 from prtoggle.runtime.codes import fingerprint
 
-EXAMPLES = int(os.environ.get("PRTOGGLE_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("PRTOGGLE_EXAMPLES", "60"))
 
 HEAD = """
 import contextlib, functools
@@ -258,6 +259,14 @@ def toggle(file: str, fixed: str, text: str) -> dict[str, object]:
 
 def codes(module: types.ModuleType) -> list[int]:
     return [id(each.__code__) for value in vars(module).values() for each in functions_of(value)]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_compiled() -> Iterator[None]:
+    """Other tests of this process may have used torch.compile, on modules of theirs; nothing of these is compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compilers, "dynamo_compiled", lambda: False)
+        yield
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))

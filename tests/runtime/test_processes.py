@@ -502,7 +502,7 @@ def test_everything_takes_out_what_applies_and_says_what_it_skips(project: Proje
     project.fix(9, target="app.core.gone", edits="- match: x\n  replacement: y")
     done = project.python("import app.core; print(app.core.g())", revert="all")
     assert done.out == "g reverted\n", done.err
-    assert "9 skipped: 9 rot" in done.notices[0] and "7, 8 reverted" in done.notices[0]
+    assert "9 skipped: rot: app.core.gone" in done.notices[0] and "7, 8 reverted" in done.notices[0]
 
 
 def test_an_import_error_inside_a_reverted_module_is_not_masked(project: Project) -> None:
