@@ -169,7 +169,6 @@ def _reverting_class(kind: type) -> type:
                 reason = f"{kind.__module__}.{kind.__qualname__} executed {module.__name__} without its reverted text"
                 self._prtoggle.on_refusal(reason)
                 raise RevertRefusedError(reason)
-            self._prtoggle.on_executed(module)
 
     Reverting.__name__ = Reverting.__qualname__ = kind.__name__
     return Reverting

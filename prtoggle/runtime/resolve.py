@@ -18,7 +18,6 @@ from prtoggle.runtime.ownstate import own_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import ModuleType
     from typing import Any
 
     from prtoggle.integrations import Integration
@@ -54,7 +53,6 @@ class Planned:
         "file",
         "found",
         "name",
-        "on_executed",
         "on_load",
         "on_refusal",
         "parts",
@@ -75,11 +73,10 @@ class Planned:
         self.edits = edits
         self.trace: Any = None
         self.on_load: Any = _nothing
-        self.on_executed: Any = _nothing
         self.on_refusal: Any = _nothing
 
 
-def _nothing(_: str | ModuleType) -> None:
+def _nothing(_: str) -> None:
     return None
 
 
