@@ -12,7 +12,7 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -58,7 +58,8 @@ class Subject:
 
 @dataclass(frozen=True)
 class Cell:
-    """The verdict on one part in one release; ``below`` where the release stands just below ``contains``."""
+    """The verdict on one part in one release; ``below`` where the release stands just below ``contains``; ``instead``
+    is the source whose fix of the same number applies there and is used, where this one is dead."""
 
     fix: Fix
     part: str
@@ -74,6 +75,7 @@ class Cell:
     column: int = 0
     nearest: str = ""
     hint: str = ""
+    instead: str = ""
 
     @property
     def row(self) -> tuple[str, str, str, str]:
@@ -102,6 +104,7 @@ class Cell:
             "place": {"file": self.where, "line": self.line, "column": self.column},
             "nearest": self.nearest,
             "hint": self.hint,
+            "instead": self.instead,
         }
 
 
@@ -115,8 +118,11 @@ class Report:
 
     @property
     def unhealthy(self) -> tuple[Cell, ...]:
-        """The cells that something is wrong with; those of releases that could not be had are not among them."""
-        return tuple(cell for cell in self.cells if not cell.healthy and cell.verdict != UNAVAILABLE)
+        """The cells that something is wrong with. Not among them: releases that could not be had, and what is dead
+        and not used, since another source's fix of that number applies."""
+        return tuple(
+            cell for cell in self.cells if not cell.healthy and cell.verdict != UNAVAILABLE and not cell.instead
+        )
 
     @property
     def exit_code(self) -> int:
@@ -199,6 +205,7 @@ def _requests(
 
 def _cells(request: Request, subject: Subject, sources: Sources) -> Iterator[Cell]:
     named = request.named_parts
+    instead = ""
     for fix in request.fixes:
         if sources.package.name not in (*fix.packages, *fix.contains):
             continue
@@ -208,7 +215,15 @@ def _cells(request: Request, subject: Subject, sources: Sources) -> Iterator[Cel
         table = below_contains(fix, sources) if below else decisions(fix, sources)
         for part, decision in table.items():
             if named is None or part in named:
-                yield _cell(decision, subject, below)
+                yield _cell(decision, subject, below, instead)
+        if not below and not instead and _applies(fix, table):
+            instead = str(fix.origin)
+
+
+def _applies(fix: Fix, table: Mapping[str, Decision]) -> bool:
+    """Whether a bare number takes this one."""
+    verdicts = [table[part].verdict for part in fix.default_parts]
+    return Verdict.APPLIES in verdicts and all(v is Verdict.APPLIES or v.absent for v in verdicts)
 
 
 def below_contains(fix: Fix, sources: Sources) -> dict[str, Decision]:
@@ -227,7 +242,7 @@ def below_contains(fix: Fix, sources: Sources) -> dict[str, Decision]:
     return table
 
 
-def _cell(decision: Decision, subject: Subject, below: bool) -> Cell:
+def _cell(decision: Decision, subject: Subject, below: bool, instead: str) -> Cell:
     cell = Cell(
         decision.fix,
         decision.part,
@@ -244,7 +259,13 @@ def _cell(decision: Decision, subject: Subject, below: bool) -> Cell:
     refusal = refusal_of(decision)
     place = refusal.place or decision.fix.place
     return replace(
-        cell, where=place.file, line=place.line, column=place.column, nearest=refusal.nearest, hint=refusal.hint
+        cell,
+        where=place.file,
+        line=place.line,
+        column=place.column,
+        nearest=refusal.nearest,
+        hint=refusal.hint,
+        instead=instead,
     )
 
 

@@ -25,6 +25,9 @@ SHORT = {
 }
 """What a verdict is called in the matrix."""
 
+UNUSED = "rot*"
+"""A dead reverse patch that nothing uses: a source before it has the same number, and applies."""
+
 BELOW = " (below)"
 PIPED = 120
 """How wide a matrix may be where stdout is no terminal, before what says the same is folded."""
@@ -155,6 +158,8 @@ def _bare(release: str, package: str) -> str:
 def _short(cell: Cell | None) -> str:
     if cell is None:
         return ""
+    if cell.instead:
+        return UNUSED
     return SHORT[cell.verdict] + ("!" if cell.below and not cell.healthy and cell.verdict == "applies" else "")
 
 
@@ -168,8 +173,10 @@ def _age(release: tuple[str, str]) -> tuple[int, object, str]:
 
 
 def _legend(cells: Sequence[Cell]) -> None:
-    used = {cell.verdict for cell in cells if SHORT[cell.verdict] != cell.verdict}
+    used = {cell.verdict for cell in cells if SHORT[cell.verdict] != cell.verdict and not cell.instead}
     words = [f"{short} {verdict}" for verdict, short in SHORT.items() if verdict in used]
+    if any(cell.instead for cell in cells):
+        words.append(f"{UNUSED} dead there and not used: another source's applies")
     if any(cell.below for cell in cells):
         words.append(f"{BELOW.strip()} just below contains: the fix must not be in it")
     if words:

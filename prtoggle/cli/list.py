@@ -94,8 +94,10 @@ def star(fix: FixHere, part: str) -> str:
 def _why(package: PackageHere, index: int) -> str:
     part = package.parts[index]
     if package.shadowed_by:
-        shadow = f"not used: {package.shadowed_by} comes first"
-        return shadow if part.applies else f"{part.reason}; {shadow}"
+        if part.applies:
+            return f"not used: {package.shadowed_by} comes first"
+        state = part.verdict if part.healthy else "dead here"
+        return f"{state}, not used: {package.shadowed_by} applies; {part.reason}"
     if part.applies:
         return ""
     return (

@@ -162,6 +162,20 @@ class TestVerdicts:
         engine.package("engine", "1.2", core=GONE)
         assert engine.run("check", "101/slice+pad").code == 0
 
+    def test_what_is_dead_and_not_used_since_another_source_applies_is_shown_and_no_error(self, engine: World) -> None:
+        other = FIX.replace("self.limit", "self.other")
+        engine.fix(101, other, into=engine.root / "more")
+        more = {"PRTOGGLE_PATH": os.pathsep.join([str(engine.fixes), str(engine.root / "more")])}
+        ran = engine.run("check", "101/slice", "--json", env=more)
+        assert [(cell["verdict"], bool(cell["instead"])) for cell in json.loads(ran.out)["cells"]] == [
+            ("applies", False),
+            ("rot", True),
+        ]
+        assert ran.code == 0
+        assert "rot* dead there and not used: another source's applies" in engine.run("check", "101", env=more).out
+        turned = {"PRTOGGLE_PATH": os.pathsep.join([str(engine.root / "more"), str(engine.fixes)])}
+        assert engine.run("check", "101/slice", env=turned).code == 1, "what comes first and is dead is an error"
+
     def test_several_selections_and_a_list_in_one_are_the_same(self, engine: World) -> None:
         engine.fix(102, FIX.replace("101", "102"))
         assert engine.run("check", "101", "102", "--json") == engine.run("check", "101,102", "--json")
