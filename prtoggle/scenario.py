@@ -11,7 +11,10 @@ A fix's ``scenario.py`` defines two names::
     )
 
 ``observe`` does not know which state it runs in; every case runs it in a process of its own, with the case's
-selection reverted, and then judges what it saw. Standard library only.
+selection reverted, and then judges what it saw.
+
+``real.py`` beside it, where there is one, runs the real package's own code and has the same two names, ``observe()``
+without a device; :mod:`prtoggle.real_runner` says what else it defines. Standard library only.
 """
 
 from __future__ import annotations
@@ -34,3 +37,7 @@ class Case:
     revert: str
     claim: str
     holds: Callable[[dict[str, Any]], bool]
+
+
+class CannotRun(Exception):
+    """Raised by ``observe`` where a release's code cannot be imported or called here; says why in plain words."""

@@ -25,17 +25,18 @@ BUNDLED = "prtoggle_fixes"
 
 
 def module_name(path: str) -> str:
-    """What the scenario in ``path`` is imported as: a bundled one by the name by which it also starts its children."""
-    folder = os.path.dirname(os.path.abspath(path))
+    """What the program in ``path`` is imported as: a bundled one by the name by which it also starts its children."""
+    folder, file = os.path.split(os.path.abspath(path))
+    stem = os.path.splitext(file)[0]
     from prtoggle.runtime.sources import bundled_folder
 
     if os.path.realpath(os.path.dirname(folder)) == os.path.realpath(bundled_folder()):
-        return f"{BUNDLED}.{os.path.basename(folder)}.scenario"
-    return f"prtoggle_scenario_{os.path.basename(folder)}"
+        return f"{BUNDLED}.{os.path.basename(folder)}.{stem}"
+    return f"prtoggle_{stem}_{os.path.basename(folder)}"
 
 
 def load(path: str) -> ModuleType:
-    """The scenario's module."""
+    """The module of the scenario, or of the real program, in ``path``."""
     name = module_name(path)
     if name.startswith(f"{BUNDLED}."):
         return importlib.import_module(name)

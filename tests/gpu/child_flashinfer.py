@@ -24,7 +24,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import child_registry
-import standins
+
+from prtoggle_fixes import standins
 
 NGRAM = "sglang.srt.speculative.ngram_info"
 REAL = (

@@ -17,7 +17,8 @@ import sys
 from typing import Any
 
 import child_draft_expand
-import standins
+
+from prtoggle_fixes import standins
 
 
 def walk() -> dict[str, Any]:

@@ -17,7 +17,8 @@ import sys
 from typing import Any
 
 import child_registry
-import standins
+
+from prtoggle_fixes import standins
 
 REAL = (
     *child_registry.REAL,

@@ -17,7 +17,7 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
-import standins
+from prtoggle_fixes import standins
 
 BACKEND = "sglang.srt.layers.attention.flashattention_backend"
 REAL = (

@@ -14,7 +14,7 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-import standins
+from prtoggle_fixes import standins
 
 REAL = (
     "sglang.srt.environ",

@@ -7,7 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).resolve().parents[2]
 SUBJECT = """
 import absent.language as al
 from absent import jit
@@ -28,8 +28,14 @@ def child(tmp_path: Path, program: str) -> str:
     (tmp_path / "sglang/__init__.py").write_text("from sglang.utils import LazyImport\nEngine = LazyImport('m', 'E')\n")
     (package / "other.py").write_text("raise RuntimeError('the real one')\n")
     (package / "subject.py").write_text(SUBJECT)
-    start = f"import sys; sys.path[:0] = [{str(HERE)!r}, {str(tmp_path)!r}]\nimport standins\n"
-    done = subprocess.run([sys.executable, "-c", start + textwrap.dedent(program)], capture_output=True, text=True)
+    start = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom prtoggle_fixes import standins\n"
+    done = subprocess.run(
+        [sys.executable, "-c", start + textwrap.dedent(program)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     return done.stdout + done.stderr
 
 

@@ -1,17 +1,20 @@
-"""Stand-ins for modules that a test neither looks at nor calls, so that real SGLang imports without a GPU.
+"""Stand-ins for modules that a program neither looks at nor calls, so that real SGLang imports without a GPU.
 
-Contract: `install(real, absent)` is called in a child process before SGLang is imported. Modules of SGLang in ``real``,
+Contract: `install(real, absent)` is called in a child process before SGLang is imported (by `prtoggle.real_runner`, for
+a fix's `real.py`). Modules of SGLang in ``real``,
 and the packages that hold them, are SGLang's own, untouched; every other module of SGLang is a stand-in. Third-party
 packages in ``absent`` are stood in for only where they are not installed. A stand-in can be imported from, subclassed,
 subscripted, used as an annotation, a default and a decorator; *calling* one raises `StandInCalled`, so that nothing
-under test can lean on it unnoticed. What a test replaces on purpose is set by name with `provide`.
+under test can lean on it unnoticed. What is replaced on purpose is set by name with `provide`.
 
 prtoggle's finder sits first in ``sys.meta_path`` and asks the others, in order, for the modules of its plan; those are
 under test, so they are in ``real``, and no finder here ever answers for them.
 
 Example::
 
-    install(real=("sglang.srt.model_executor.cuda_graph_buffer_registry",), absent=("triton",))
+    from prtoggle_fixes import standins
+
+    standins.install(real=("sglang.srt.model_executor.cuda_graph_buffer_registry",), absent=("triton",))
 """
 
 from __future__ import annotations
@@ -124,15 +127,15 @@ def hide(absent: Iterable[str]) -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if getattr(finder, "names", None) != "third parties"]
 
 
-def install(real: Iterable[str], absent: Iterable[str]) -> None:
-    """Put the finders in place: SGLang's before the one for folders, the third parties' after everything."""
+def install(real: Iterable[str], absent: Iterable[str], root: str = ROOT) -> None:
+    """Put the finders in place: that of package ``root`` before the one for folders, the third parties' after all."""
     own = set(real)
-    holders = {ROOT} | {name.rsplit(".", count)[0] for name in own for count in range(1, name.count(".") + 1)}
+    holders = {root} | {name.rsplit(".", count)[0] for name in own for count in range(1, name.count(".") + 1)}
     third = {name for name in absent if importlib.util.find_spec(name) is None}
 
     def unneeded(name: str) -> bool:
-        return name.startswith(ROOT + ".") and name not in own and name not in holders
+        return name.startswith(root + ".") and name not in own and name not in holders
 
     before = next(number for number, finder in enumerate(sys.meta_path) if finder is importlib.machinery.PathFinder)
-    sys.meta_path.insert(before, Finder("SGLang's own", unneeded))
+    sys.meta_path.insert(before, Finder(root, unneeded))
     sys.meta_path.append(Finder("third parties", lambda name: name.partition(".")[0] in third))
