@@ -244,7 +244,7 @@ def load(
     found = find(dirs=dirs, environ=environ, sys_path=sys_path)
     entries = _without_twins([_load(file) for file in found.files], found.files)
     for integration, root in registries:
-        entries.extend(_registry(integration, root))
+        entries.extend(registry_entries(integration, root))
     return Catalog(tuple(entries), found.bad, diff_fix)
 
 
@@ -281,7 +281,8 @@ def _without_twins(entries: list[Fix | Problem], files: Sequence[FixFile]) -> li
     return entries
 
 
-def _registry(integration: Integration, root: Path) -> list[Fix | Problem]:
+def registry_entries(integration: Integration, root: Path) -> list[Fix | Problem]:
+    """The fixes of the registry that the package in ``root`` carries, and what of it cannot be read."""
     file = registry_file(integration, root)
     try:
         source = file.read_bytes()

@@ -55,7 +55,7 @@ class Library:
         return self._with(installed.registries(self.path), package)
 
     def _with(self, registries: Sequence[tuple[Integration, Path]], package: Package | None) -> Catalog:
-        more = [entry for integration, root in registries for entry in catalog._registry(integration, root)]
+        more = [entry for integration, root in registries for entry in catalog.registry_entries(integration, root)]
         diff_fix = None if package is None else lambda path: difffix.diff_fix(path, package=package)
         return Catalog((*self.base.entries, *more), self.base.bad_sources, diff_fix)
 

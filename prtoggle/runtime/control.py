@@ -215,7 +215,7 @@ class Server:
         except BaseException as error:  # SystemExit too: this thread answers for what it did
             said = {"ok": False, "error": f"a bug in prtoggle: {type(error).__name__}: {error}", "exit_code": 70}
         said["pid"] = os.getpid()
-        return (journal._json(said) + "\n").encode("utf-8", "backslashreplace")
+        return (journal.to_json(said) + "\n").encode("utf-8", "backslashreplace")
 
     def _carry_out(self, fields: dict[str, str]) -> dict[str, Any]:
         live = self.controlled

@@ -5,7 +5,7 @@ Nothing is written unless ``PRTOGGLE_JOURNAL`` names a folder. Every line is one
 appending, so that a kill loses at most the line being written. A forked child gets a file of its own.
 
 Events, each with ``pid`` and ``time`` (seconds since the epoch): ``booted``, ``forked``, ``planned``, ``reverted``,
-``refused``, ``executed``, ``ended``.
+``refused``, ``executed``, ``traced``, ``toggled`` (by a live toggle), ``ended``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import sys
 import time
 
 VARIABLE = "PRTOGGLE_JOURNAL"
+RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_PROCID", "RAY_WORKER_RANK", "CUDA_VISIBLE_DEVICES")
+"""The variables that tell one process of many from the others."""
 _registered = False
 
 
@@ -41,7 +43,13 @@ def _self() -> dict[str, object]:
         "executable": sys.executable or "",
         "start": start_time(os.getpid()),
         "version": ".".join(map(str, sys.version_info[:3])),
+        "ranks": ranks(),
     }
+
+
+def ranks() -> dict[str, str]:
+    """The rank variables of this process."""
+    return {name: os.environ[name] for name in RANKS if name in os.environ}
 
 
 def start_time(pid: int) -> int:
@@ -60,7 +68,7 @@ def record(event: str, **data: object) -> None:
     if not where:
         return
     pid = os.getpid()
-    line = _json({"event": event, "pid": pid, "time": time.time(), **data}) + "\n"
+    line = to_json({"event": event, "pid": pid, "time": time.time(), **data}) + "\n"
     try:
         handle = os.open(
             os.path.join(where, f"{pid}-{start_time(pid)}.jsonl"),
@@ -77,7 +85,7 @@ def record(event: str, **data: object) -> None:
         os.close(handle)
 
 
-def _json(value: object) -> str:
+def to_json(value: object) -> str:
     """JSON text of plain values. The json package costs up to 10 ms to import, this a few microseconds."""
     if value is None:
         return "null"
@@ -86,9 +94,9 @@ def _json(value: object) -> str:
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_string(str(key))}: {_json(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{_string(str(key))}: {to_json(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_json(item) for item in value) + "]"
+        return "[" + ", ".join(to_json(item) for item in value) + "]"
     return _string(str(value))
 
 
