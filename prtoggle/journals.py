@@ -61,6 +61,12 @@ class Entry:
         return next((str(event.get("version") or "") for event in self.of("booted", "forked")), "")
 
     @property
+    def ranks(self) -> dict[str, str]:
+        """Its rank variables, as it last told them."""
+        told = [event["ranks"] for event in self.of("booted", "forked") if isinstance(event.get("ranks"), dict)]
+        return {str(name): str(value) for name, value in told[-1].items()} if told else {}
+
+    @property
     def forked(self) -> bool:
         """Whether it began as a copy of its parent, with whatever was in force there."""
         return bool(self.events) and self.events[0]["event"] == "forked"

@@ -11,11 +11,12 @@ Example::
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from prtoggle.descendants import Unreached
 from prtoggle.journals import Entry, Event
+from prtoggle.partstates import PartState, inherited, modules_reverted, states
 from prtoggle.selection import Choice, Selection, parse
 
 NOT_IN_FORCE = 125
@@ -25,7 +26,7 @@ NOT_IN_FORCE = 125
 @dataclass(frozen=True)
 class Process:
     """A process that prtoggle started in. ``modules`` are the reverted ones in it, also those it had from its
-    parent."""
+    parent; ``parts`` what became of each part in it; ``start`` is when it started, in clock ticks since boot."""
 
     pid: int
     ppid: int
@@ -34,6 +35,9 @@ class Process:
     forked: bool
     ended: bool
     modules: tuple[str, ...]
+    parts: tuple[PartState, ...] = ()
+    ranks: dict[str, str] = field(default_factory=dict)
+    start: int = 0
 
 
 @dataclass(frozen=True)
@@ -178,7 +182,8 @@ class Told:
 
 def told(entries: Sequence[Entry], selection: Selection, *, traced: bool) -> Told:
     """Read the entries of all processes together."""
-    holding = {id(entry): _reverted_in(entry, entries) for entry in entries}
+    events = {id(entry): inherited(entry, entries) for entry in entries}
+    holding = {key: tuple(modules_reverted(theirs)) for key, theirs in events.items()}
     processes = tuple(
         Process(
             entry.pid,
@@ -188,38 +193,26 @@ def told(entries: Sequence[Entry], selection: Selection, *, traced: bool) -> Tol
             entry.forked,
             entry.ended,
             tuple(dict.fromkeys(event["module"] for event in holding[id(entry)])),
+            states(events[id(entry)], entry, traced=traced),
+            entry.ranks,
+            entry.start,
         )
         for entry in entries
     )
     planned = [event for entry in entries for event in entry.of("planned")]
+    toggles = [event for entry in entries for event in entry.of("toggled")]
     in_force = _in_force(entries, holding, traced)
     out = {part for module in in_force for part in module.parts}
     return Told(
         processes,
         in_force,
         _refused(entries),
-        _never_imported(planned, {module.module for module in in_force}),
+        _never_imported(planned, toggles, {module.module for module in in_force}),
         _unused(selection, out),
-        tuple(dict.fromkeys(str(event["label"]) for event in planned if event.get("parts"))),
+        _labels(planned, toggles),
         tuple(dict.fromkeys(str(note) for event in planned for note in event.get("notes") or ())),
         _notes(entries, in_force),
     )
-
-
-def _reverted_in(entry: Entry, entries: Sequence[Entry]) -> tuple[Event, ...]:
-    """What was reverted in a process, with what it had in memory from its parent when it was forked."""
-    own = entry.of("reverted")
-    if not entry.forked:
-        return own
-    born = float(entry.events[0].get("time") or 0.0)
-    parents = [
-        other for other in entries if other is not entry and other.pid == entry.ppid and other.start <= entry.start
-    ]
-    if not parents:
-        return own
-    parent = max(parents, key=lambda other: other.start)
-    theirs = [event for event in _reverted_in(parent, entries) if float(event.get("time") or 0.0) <= born]
-    return (*theirs, *own)
 
 
 def _in_force(entries: Sequence[Entry], holding: dict[int, tuple[Event, ...]], traced: bool) -> tuple[InForce, ...]:
@@ -280,14 +273,22 @@ def _refused(entries: Iterable[Entry]) -> tuple[Refused, ...]:
     return tuple(Refused(package, reason, tuple(pids)) for (package, reason), pids in found.items())
 
 
-def _never_imported(planned: Iterable[Event], imported: set[str]) -> tuple[NeverImported, ...]:
+def _never_imported(
+    planned: Iterable[Event], toggles: Iterable[Event], imported: set[str]
+) -> tuple[NeverImported, ...]:
+    named = [(each["name"], each) for event in planned for each in event["modules"]]
+    named += [(each["module"], each) for event in toggles for each in event["modules"] if each["parts"]]
     found = {
-        module["name"]: NeverImported(module["name"], module["file"], tuple(module["parts"]))
-        for event in planned
-        for module in event["modules"]
-        if module["name"] not in imported
+        name: NeverImported(name, module["file"], tuple(module["parts"]))
+        for name, module in named
+        if name not in imported
     }
     return tuple(found.values())
+
+
+def _labels(planned: Iterable[Event], toggles: Iterable[Event]) -> tuple[str, ...]:
+    packages = [*planned, *(package for event in toggles for package in event["packages"])]
+    return tuple(dict.fromkeys(str(each["label"]) for each in packages if each.get("parts")))
 
 
 def _unused(selection: Selection, out: set[str]) -> tuple[str, ...]:

@@ -82,13 +82,14 @@ def prune(base: Path, *, keep: int = KEPT) -> int:
     runs = past(base)
     gone = 0
     for folder in runs[: max(0, len(runs) - keep)]:
-        if not _goes_on(folder):
+        if not goes_on(folder):
             shutil.rmtree(folder, ignore_errors=True)
             gone += 1
     return gone
 
 
-def _goes_on(folder: Path) -> bool:
+def goes_on(folder: Path) -> bool:
+    """Whether the run has not ended yet."""
     described = load(folder)
     if described and described.get("end") is not None:
         return False

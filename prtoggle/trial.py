@@ -111,6 +111,7 @@ def run(
         "cwd": cwd,
         "pid": os.getpid(),
         "start": time.time(),
+        "traced": env.get(TRACE) == "1",
     }
     runs.describe(folder, about)
     begun = time.monotonic()

@@ -1,9 +1,10 @@
-"""What ``revert`` and ``restore`` share: their options, and what they say of each process."""
+"""What ``revert``, ``restore``, ``status`` and ``run`` share: options, and what they say of processes and parts."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +13,7 @@ import click
 from prtoggle.cli import render
 
 if TYPE_CHECKING:
+    from prtoggle.partstates import PartState
     from prtoggle.remote import Answer
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -83,3 +85,31 @@ def _tell(answer: Answer) -> None:
     for word in ("cleared", "left", "warnings"):
         for line in result.get(word) or ():
             render.words(f"  {word}: {line}")
+
+
+def part_words(states: Iterable[PartState]) -> list[tuple[str, str]]:
+    """Each part of one process, and what became of it; of one that was toggled often the last time, and how often."""
+    by_part: dict[str, list[PartState]] = {}
+    for state in states:
+        by_part.setdefault(state.part, []).append(state)
+    return [(part, _part_said(theirs)) for part, theirs in by_part.items()]
+
+
+def _part_said(states: Sequence[PartState]) -> str:
+    last = states[-1]
+    words = [f"reverted {'live' if last.how == 'live' else 'at import'}, {when(last.since)}"]
+    if not last.modules:
+        words.append("not imported")
+    if last.until:
+        words.append(f"restored live, {when(last.until)}")
+    if last.trace:
+        words.append(last.trace)
+    before = len({state.since for state in states}) - 1
+    if before:
+        words.append(f"reverted {before} time{'s' if before > 1 else ''} before")
+    return "; ".join(words)
+
+
+def when(seconds: float) -> str:
+    """A time for a person."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))

@@ -18,6 +18,7 @@ import click
 
 from prtoggle.cli import render
 from prtoggle.cli.context import fixes_option
+from prtoggle.cli.livewords import part_words
 from prtoggle.cli.runwords import in_order
 from prtoggle.errors import UsageError
 from prtoggle.known import UNINSTALLED
@@ -118,6 +119,7 @@ def report(result: Result, *, allow_unused: bool = False, quiet: bool = False, v
         *([] if quiet else _in_force(result)),
         *_out_of_force(result),
         *([] if quiet else _beside(result, verbose)),
+        *([] if quiet else _by_process(result)),
     ]
 
 
@@ -180,6 +182,7 @@ def _out_of_force(result: Result) -> list[str]:
     for note in result.notes:
         if note.startswith(tuple(UNINSTALLED + choice for choice in result.unused)):
             lines.append(f"  {note}")
+    lines += _restored(result)
     lines += _unreached(result)
     if result.traced:
         edits = [(module, edit) for module in result.in_force for edit in module.edits]
@@ -189,6 +192,34 @@ def _out_of_force(result: Result) -> list[str]:
             if edit.state == "not executed"
         ]
     return lines
+
+
+def _restored(result: Result) -> list[str]:
+    """Parts that the selection took out and that somebody put back while the processes ran."""
+    back: dict[str, list[int]] = {}
+    for process in result.processes:
+        last = {state.part: state for state in process.parts}
+        for part, state in last.items():
+            if state.until:
+                back.setdefault(part, []).append(process.pid)
+    return [f"  restored while it ran: {part}  {_pids(tuple(pids))}" for part, pids in back.items()]
+
+
+def _by_process(result: Result) -> list[str]:
+    """What became of each part in each process: where, how, since when."""
+    holding = [process for process in result.processes if process.parts]
+    lines = []
+    for process in holding[:_SHOWN]:
+        ranks = "".join(f" {name}={value}" for name, value in process.ranks.items())
+        lines.append(f"  pid {process.pid}{ranks}: {_short(process.argv)}")
+        lines += [f"    {part}  {said}" for part, said in part_words(process.parts)]
+    if len(holding) > _SHOWN:
+        lines.append(f"  and {_count(len(holding) - _SHOWN, 'process', 'processes')} more: prtoggle status, --json")
+    return lines
+
+
+_SHOWN = 8
+"""Processes that the report shows one by one."""
 
 
 def _unreached(result: Result) -> list[str]:

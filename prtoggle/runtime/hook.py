@@ -32,6 +32,7 @@ class Finder:
         refused: package -> why it may not be imported here.
         watched: packages of which submodules are looked at too: not planned yet, or refused.
         planned: module name -> its plan, for every package planned so far.
+        baked_in: package -> where old code would survive a live toggle of what was planned in it.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Finder:
         self.deciding: set[str] = set()
         self.refused: dict[str, str] = {}
         self.planned: dict[str, Planned] = {}
+        self.baked_in: dict[str, tuple[str, ...]] = {}
         self.loaded: set[str] = set()
         self.unsaid: dict[str, str] = {}
         self.packages = packages
@@ -223,6 +225,7 @@ class Finder:
                 del sys.modules[name]
 
     def _take(self, name: str, answer: dict[str, Any], modules: list[Planned]) -> None:
+        self.baked_in[name] = tuple(answer["baked_in"])
         if modules:
             self._show_what_runs()
         if os.environ.get("PRTOGGLE_TRACE") == "1" and modules:

@@ -20,41 +20,22 @@ import time
 from _thread import RLock
 
 from prtoggle.errors import RefusedError
-from prtoggle.runtime import compilers, functions, gate, journal, notice, targets
+from prtoggle.runtime import compilers, functions, gate, journal, targets, toggled
 from prtoggle.runtime.targets import Wanted
+from prtoggle.runtime.toggled import Event, on_toggle
 from prtoggle.runtime.versions import Toggle, Versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
-RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_PROCID", "RAY_WORKER_RANK", "CUDA_VISIBLE_DEVICES")
 _HINT = "restart the process with PRTOGGLE_REVERT={} set"
 
 _lock = RLock()
 _modules: dict[str, Versions] = {}
 _texts: dict[str, bytes] = {}
 _since: dict[str, dict[str, tuple[str, float]]] = {}
-_baked: dict[str, tuple[str, ...]] = {}
-_callbacks: list[Callable[[Event], object]] = []
-
-
-class Event:
-    """What a callback of :func:`on_toggle` is given.
-
-    Attributes:
-        reverted: the parts that were taken out.
-        restored: the parts that were put back.
-        baked_in: where old code lives on, as the fixes say: ``cuda-graph``.
-    """
-
-    __slots__ = ("baked_in", "restored", "reverted")
-
-    def __init__(self, reverted: tuple[str, ...], restored: tuple[str, ...], baked_in: tuple[str, ...]) -> None:
-        self.reverted = reverted
-        self.restored = restored
-        self.baked_in = baked_in
 
 
 def revert(selection: str, *, timeout: float = 2.0, force: bool = False) -> dict[str, Any]:
@@ -133,15 +114,9 @@ def status() -> dict[str, Any]:
         return {
             "pid": os.getpid(),
             "command": list(getattr(sys, "orig_argv", None) or sys.argv),
-            "ranks": {name: os.environ[name] for name in RANKS if name in os.environ},
+            "ranks": journal.ranks(),
             "parts": parts,
         }
-
-
-def on_toggle(callback: Callable[[Event], object]) -> Callable[[Event], object]:
-    """Have ``callback`` called after each toggle, to capture anew what holds old code. Also a decorator."""
-    _callbacks.append(callback)
-    return callback
 
 
 def _in_force() -> dict[str, dict[str, str]]:
@@ -190,6 +165,7 @@ def _go(
     if not plans:
         return result
     texts = _wanted_texts(plans)
+    baked_in = targets.baked_in(plans, out, back)
     selected = targets.written(tuple(p for known in after.values() for p in known)) or "none"
     _exchange(texts, result, selected, timeout, force)
     for plan in plans:
@@ -202,19 +178,10 @@ def _go(
     if between:  # imported by another thread meanwhile
         _exchange(between, result, selected, timeout, force)
     result["modules"] = tuple(name for name, _, _, _ in texts)
-    _say(result, plans)
-    _tell(result, _baked_in(plans, back))
+    toggled.say(result, plans)
+    toggled.write(result, plans, texts)
+    toggled.tell(result, baked_in)
     return result
-
-
-def _baked_in(plans: list[Wanted], back: tuple[str, ...]) -> tuple[str, ...]:
-    """Where old code lives on after this toggle: by what goes out, and by what comes back and went out before."""
-    found = dict.fromkeys(each for plan in plans for each in plan.baked_in)
-    for plan in plans:
-        _baked.update(dict.fromkeys(plan.parts, plan.baked_in))
-    for part in back:
-        found.update(dict.fromkeys(_baked.get(part, ())))
-    return tuple(found)
 
 
 def _other(name: str, text: bytes) -> bool:
@@ -306,36 +273,6 @@ def _late(toggles: list[tuple[Versions, bytes, Toggle]]) -> tuple[list[gate.Chan
     if late:
         gate.exchange((), plain=late)
     return late, left
-
-
-def _say(result: dict[str, Any], plans: list[Wanted]) -> None:
-    labels = ", ".join(plan.label for plan in plans)
-    for word in ("reverted", "restored"):
-        if result[word]:
-            notice.say(f"{', '.join(result[word])} {word} in {labels}, while running")
-    journal.record(
-        "toggled",
-        reverted=result["reverted"],
-        restored=result["restored"],
-        modules=result["modules"],
-        pause=result["pause"],
-    )
-
-
-def _tell(result: dict[str, Any], baked_in: tuple[str, ...]) -> None:
-    """Warn of what keeps old code, and call who can make it anew."""
-    said = list(result["warnings"])
-    if baked_in:
-        said.append(f"old code lives on where it was captured ({', '.join(baked_in)}) until that is captured again")
-    event = Event(result["reverted"], result["restored"], baked_in)
-    for callback in list(_callbacks):
-        try:
-            callback(event)
-        except Exception as error:
-            said.append(f"a callback of on_toggle failed: {type(error).__name__}: {error}")
-    for each in said:
-        notice.error(each) if "failed" in each else notice.say(f"warning: {each}")
-    result["warnings"] = tuple(said)
 
 
 def _forked() -> None:

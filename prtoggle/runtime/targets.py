@@ -127,6 +127,21 @@ def modules_of(package: str, part: str) -> list[str]:
     return [each.name for each in planned if part in each.parts]
 
 
+def baked_in(plans: Iterable[Wanted], out: tuple[str, ...], back: tuple[str, ...]) -> tuple[str, ...]:
+    """Where old code lives on when ``out`` goes out under ``plans`` and ``back`` comes back of what is in force now, as
+    the reverse patches say; also of what went out at import."""
+    found: dict[str, None] = {}
+    for plan in plans:
+        now = _plans.get(plan.package)
+        names = now.baked_in if now else boot.finder.baked_in.get(plan.package, ()) if boot.finder else ()
+        in_force = now.planned if now else _planned_in(plan.package)
+        for where, planned, parts in ((plan.baked_in, plan.planned, out), (names, in_force, back)):
+            # An edit: its parts, place, line, target, line in the reverted text, and whether it is baked in.
+            if any(edit[5] and not set(edit[0]).isdisjoint(parts) for each in planned for edit in each.edits):
+                found.update(dict.fromkeys(where))
+    return tuple(found)
+
+
 def loaded_text(name: str) -> bytes | None:
     """The text that module ``name`` was loaded from; None where it is not loaded. Empty: the file as it is."""
     module = sys.modules.get(name)
