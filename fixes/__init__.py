@@ -4,6 +4,7 @@
 package                                   what goes wrong when it is reverted
 ========================================  =======================================================================
 ``pr24401_positions_zero_padding``        the padded tail of ``positions`` keeps the last replay's values
+``pr25015_eagle_draft_positions``         EAGLE draft steps run one position too far; fewer tokens are accepted
 ``pr27360_fa3_draft_expand``              draft decode scatters more pages than a row of its page table holds
 ========================================  =======================================================================
 
