@@ -8,6 +8,8 @@ Example::
     answer = port(revert, [tree_of_1_0, tree_of_1_1, tree_of_1_2])
 """
 
+from prtoggle.port.chain import port
+from prtoggle.port.step import carry
 from prtoggle.port.values import CannotTell, Carried, Revert, Step, Texts, Tree
 
-__all__ = ["CannotTell", "Carried", "Revert", "Step", "Texts", "Tree"]
+__all__ = ["CannotTell", "Carried", "Revert", "Step", "Texts", "Tree", "carry", "port"]

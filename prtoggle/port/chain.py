@@ -1,0 +1,47 @@
+"""A revert over a row of releases: step by step and in one leap, and refused where the two answers differ.
+
+Example::
+
+    port(revert, [tree_of_1_0, tree_of_1_1, tree_of_1_2])       # Carried(Revert("pkg 1.2", ...), steps of both steps)
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+
+from prtoggle.port.equal import alike_texts
+from prtoggle.port.step import carried
+from prtoggle.port.values import CannotTell, Carried, Revert, Tree
+from prtoggle.port.whereabouts import Release
+
+
+def port(revert: Revert, trees: Sequence[Tree]) -> Carried | CannotTell:
+    """``revert``, which stands in ``trees[0]``, in ``trees[-1]``."""
+    releases = [Release(tree) for tree in trees]
+    if len(releases) < 2:
+        return Carried(revert, ())
+    stepped = _stepped(revert, releases)
+    if len(releases) == 2:
+        return stepped
+    leapt = carried(revert, releases[0], releases[-1])
+    if isinstance(stepped, CannotTell):
+        return leapt if isinstance(leapt, Carried) else stepped
+    if isinstance(leapt, CannotTell):
+        return stepped
+    if not alike_texts(stepped.revert.modules, leapt.revert.modules):
+        reason = "step by step it comes out otherwise than in one leap"
+        place = stepped.steps[0]
+        return CannotTell(reason, place.before, stepped.steps[-1].after, releases[-1].label, stepped.steps)
+    return stepped
+
+
+def _stepped(revert: Revert, releases: Sequence[Release]) -> Carried | CannotTell:
+    answer = Carried(revert, ())
+    for before, after in itertools.pairwise(releases):
+        following = carried(answer.revert, before, after)
+        if isinstance(following, CannotTell):
+            return replace(following, steps=(*answer.steps, *following.steps))
+        answer = Carried(following.revert, (*answer.steps, *following.steps))
+    return answer

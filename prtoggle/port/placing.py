@@ -1,0 +1,240 @@
+"""One change of a revert, put where it belongs in the other release: the merge.
+
+A statement taken out must be there, at its place. Text that is put in goes between the same neighbours. What is replaced must still
+say what it said, but for consistent renames: where the drift altered it too, both sides are named and nothing is proposed.
+
+Example::
+
+    Placer(site, reverted, sheet, changed).place(change)        # the statement of the other release that the change is at
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Collection, Sequence
+
+from prtoggle.edits.pattern_tree import is_elif
+from prtoggle.port.difference import Change, Hunk, Reword
+from prtoggle.port.fragments import Untellable, statements
+from prtoggle.port.rewording import reword
+from prtoggle.port.sheet import Sheet
+from prtoggle.port.site import Site, neighbour
+from prtoggle.port.syntax import Parsed, Statement, key
+
+
+class Placer:
+    """For the changes of one unit. ``changed``: the statements of the fixed text that the revert takes out or rewords."""
+
+    def __init__(self, site: Site, reverted: Parsed, sheet: Sheet, changed: Collection[Statement]) -> None:
+        self.site, self.reverted, self.sheet, self.changed = site, reverted, sheet, changed
+
+    def place(self, change: Change) -> tuple[Statement, tuple[str, ...]]:
+        """Put the change on the sheet; where it is, and how it came there. Raises :class:`Untellable`."""
+        if isinstance(change, Reword):
+            return self._reword(change)
+        put = change.put
+        if len(put) == 1 and isinstance(put[0], ast.Pass) and change.last - change.first == len(change.siblings):
+            put = ()
+        if change.statements and not put:
+            return self._take_out(change)
+        if change.statements:
+            return self._replace(change)
+        return self._put_in(change)
+
+    def _reword(self, change: Reword) -> tuple[Statement, tuple[str, ...]]:
+        new = self.site.counterpart(change.statement, self.changed)
+        reword(change, self.site, new, self.reverted, self.sheet)
+        return new, self._how(change.statement, new)
+
+    def _take_out(self, hunk: Hunk) -> tuple[Statement, tuple[str, ...]]:
+        hows: list[str] = []
+        first: Statement | None = None
+        for old in hunk.statements:
+            for each in self._meant(old):
+                new = self.site.counterpart(each, self.changed)
+                self._may_go(each, new)
+                self.sheet.take_out(new)
+                first = first or new
+                hows += self._how(each, new)
+            if old.compound and old not in self.site.aligned.of:
+                hows.append("its head reworded")
+        assert first is not None
+        return first, tuple(dict.fromkeys(hows))
+
+    def _meant(self, old: Statement) -> Sequence[Statement]:
+        """``old``; or of an ``if`` that the drift changed, the statements in it, so that nothing else goes with them."""
+        if not old.compound:
+            return [old]
+        new = self.site.aligned.of.get(old)
+        if new is not None:
+            if self.site.exact(old, new):
+                return [old]
+            inside = [self.site.aligned.of.get(each) for each in old.inside()]
+            if self.site.aligned.same_head(old, new) and inside == list(new.inside()):
+                return [old]
+        leaves = [each for each in old.inside() if not each.compound]
+        heads = [old, *(each for each in old.inside() if each.compound)]
+        if any(not isinstance(head.node, ast.If) for head in heads):
+            raise Untellable(
+                f"the drift changed the block that the revert takes out: {self.site.show(old)}", new.line if new else 0
+            )
+        return leaves
+
+    def _may_go(self, old: Statement, new: Statement) -> None:
+        """A statement that says something else now may only be taken out where it still does the same thing."""
+        source = self.site.new.module.source
+        if isinstance(new.node, ast.stmt) and is_elif(source, new.node):
+            raise Untellable("an elif cannot be taken out alone", new.line)
+        if old.compound or self.site.aligned.same_head(old, new):
+            return
+        one, other = _target(old.node, self.site), _target(new.node, None)
+        if one is None or one != other:
+            raise Untellable(
+                f"both the revert and the drift change it: {self.site.show(old)} is now {self.site.show(new)}", new.line
+            )
+
+    def _replace(self, hunk: Hunk) -> tuple[Statement, tuple[str, ...]]:
+        news = [self.site.counterpart(old, self.changed) for old in hunk.statements]
+        for old, new in zip(hunk.statements, news, strict=True):
+            if not self.site.exact(old, new):
+                raise Untellable(
+                    f"both the revert and the drift change it: {self.site.show(old)} is now {self.site.show(new)}",
+                    new.line,
+                )
+            if is_elif(self.site.new.module.source, new.node):
+                raise Untellable("an elif cannot be replaced alone", new.line)
+        for one, other in itertools.pairwise(news):
+            if neighbour(one, +1) is not other:
+                raise Untellable("the drift put statements between those that the revert replaces", other.line)
+        self.sheet.put(news[0], -1, self._text(hunk, news[0]))
+        for new in news:
+            self.sheet.take_out(new)
+        return news[0], self._how(hunk.statements[0], news[0])
+
+    def _text(self, hunk: Hunk, beside: Statement) -> str:
+        rename = self.site.aligned.rename
+        return statements(self.reverted.source, hunk.put, self.sheet.indent_at(beside), rename)
+
+    def _put_in(self, hunk: Hunk) -> tuple[Statement, tuple[str, ...]]:
+        above = hunk.siblings[hunk.first - 1] if hunk.first else None
+        below = hunk.siblings[hunk.first] if hunk.first < len(hunk.siblings) else None
+        beside, side, old = self._gap(hunk, above, below)
+        if is_elif(self.site.new.module.source, beside.node):
+            raise Untellable("nothing can be put beside an elif", beside.line)
+        self._not_there_yet(hunk, beside, side)
+        self.sheet.put(beside, side, self._text(hunk, beside))
+        return beside, self._how(old, beside)
+
+    def _gap(self, hunk: Hunk, above: Statement | None, below: Statement | None) -> tuple[Statement, int, Statement]:
+        """The statement to put it beside, the side, and what that statement was."""
+        of = self.site.aligned.of
+        one, other = of.get(above) if above else None, of.get(below) if below else None
+        if above and below:
+            if one and other:
+                if neighbour(one, +1) is other:
+                    self._certain(above, below)
+                    return one, +1, above
+                if _loose(hunk):
+                    return one, +1, above
+                raise Untellable("the drift put statements where the revert puts some", one.line)
+            # One neighbour is gone: then what the drift left beside the other has to be what followed.
+            if one:
+                following = self._next_there(above, +1)
+                if neighbour(one, +1) is following or _loose(hunk):
+                    self.site.counterpart(above)
+                    return one, +1, above
+            if other:
+                following = self._next_there(below, -1)
+                if neighbour(other, -1) is following or _loose(hunk):
+                    self.site.counterpart(below)
+                    return other, -1, below
+            raise Untellable(f"the neighbours of what the revert puts in are gone: {self.site.show(above)}")
+        if below:
+            first = other is not None and (neighbour(other, -1) is None or _is_docstring(neighbour(other, -1)))
+            if other and (_loose(hunk) or (first and self.site.same_parent(below, other))):
+                self.site.counterpart(below)
+                return other, -1, below
+            raise Untellable(
+                f"the start of the block before {self.site.show(below)} is not what it was", other.line if other else 0
+            )
+        assert above is not None
+        if one and (neighbour(one, +1) is None or _loose(hunk)) and self.site.same_parent(above, one):
+            self.site.counterpart(above)
+            return one, +1, above
+        raise Untellable(
+            f"the end of the block behind {self.site.show(above)} is not what it was", one.line if one else 0
+        )
+
+    def _certain(self, above: Statement, below: Statement) -> None:
+        """Of two neighbours that are still neighbours, one must be the same."""
+        of = self.site.aligned.of
+        if not (self.site.aligned.same_head(above, of[above]) or self.site.aligned.same_head(below, of[below])):
+            raise Untellable("both neighbours of what the revert puts in say something else", of[above].line)
+        try:
+            self.site.counterpart(above)
+        except Untellable:
+            self.site.counterpart(below)
+
+    def _next_there(self, old: Statement, step: int) -> Statement | None:
+        """What the nearest sibling of ``old`` on that side that is still there became."""
+        each = neighbour(old, step)
+        while each is not None and each not in self.site.aligned.of:
+            each = neighbour(each, step)
+        return self.site.aligned.of[each] if each is not None else None
+
+    def _not_there_yet(self, hunk: Hunk, beside: Statement, side: int) -> None:
+        keys = [key(node, self.site.aligned.rename) for node in hunk.put]
+        at = beside.index + (1 if side > 0 else 0)
+        block = [each.whole for each in beside.siblings]
+        if block[at : at + len(keys)] == keys or block[max(at - len(keys), 0) : at] == keys:
+            raise Untellable("what the revert puts in is there already", beside.line)
+
+    def _how(self, old: Statement, new: Statement) -> tuple[str, ...]:
+        found = []
+        aligned = self.site.aligned
+        if old in aligned.moved:
+            found.append("moved in the function")
+        if old.head != new.head and not old.opaque:
+            found.append("names changed" if aligned.same_head(old, new) else "reworded")
+        elif not old.opaque and not old.compound and _rows(old) != _rows(new):
+            found.append("wrapped over lines")
+        if not self.site.same_parent(old, new):
+            found.append("wrapped in another block")
+        return tuple(found)
+
+
+def _rows(statement: Statement) -> list[str]:
+    source = statement.unit.module.source
+    start, end = source.span(statement.node)
+    return [row.strip() for row in source.text[start:end].splitlines()]
+
+
+def _loose(hunk: Hunk) -> bool:
+    """Imports and definitions: where among their neighbours they stand means nothing."""
+    kinds = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return hunk.unit.is_body and all(isinstance(node, kinds) for node in hunk.put)
+
+
+def _is_docstring(statement: Statement | None) -> bool:
+    if statement is None or statement.index or not isinstance(statement.node, ast.Expr):
+        return False
+    value = statement.node.value
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+def _target(node: ast.AST, site: Site | None) -> str | None:
+    """What a simple statement does, and to what: its kind, what it assigns to, or which function it calls."""
+    rename = site.aligned.rename if site else None
+    if isinstance(node, ast.Assign):
+        inner = (
+            f" {key(node.value.func, rename)}" if isinstance(node.value, ast.Call) else f" {type(node.value).__name__}"
+        )
+        return "= " + " ".join(key(target, rename) for target in node.targets) + inner
+    if isinstance(node, (ast.AnnAssign, ast.AugAssign)):
+        return f"{type(node).__name__} {key(node.target, rename)}"
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        return f"call {key(node.value.func, rename)}"
+    if isinstance(node, (ast.Assert, ast.Raise)):
+        return type(node).__name__
+    return None

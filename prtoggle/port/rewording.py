@@ -1,0 +1,194 @@
+"""A statement whose head the revert words differently, worded so in the other release, whatever else the drift did to that head.
+
+Example::
+
+    reword(change, site, statement, reverted, sheet)     # f(a, b) -> f(a), where the release has f(a, b, flag=True): f(a, flag=True)
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from prtoggle.edits.pattern_tree import has_parentheses, item_spans, items_of, skip
+from prtoggle.edits.text import SourceText
+from prtoggle.port.difference import Reword
+from prtoggle.port.expressions import Items, Replace, pairs
+from prtoggle.port.fragments import Untellable, expression, outer
+from prtoggle.port.sheet import Sheet
+from prtoggle.port.site import Site
+from prtoggle.port.syntax import DEFINITIONS, Parsed, Statement, key
+
+
+def reword(change: Reword, site: Site, new: Statement, reverted: Parsed, sheet: Sheet) -> None:
+    """Put all pieces of ``change`` on the sheet. Raises :class:`Untellable`."""
+    _Rewording(change, site, new, reverted, sheet).all()
+
+
+class _Rewording:
+    def __init__(self, change: Reword, site: Site, new: Statement, reverted: Parsed, sheet: Sheet) -> None:
+        self.change, self.site, self.new, self.reverted, self.sheet = change, site, new, reverted, sheet
+        self.old = change.statement
+        self.pairs = pairs(self.old.node, new.node)
+        self.source = site.new.module.source
+        self.rename = site.aligned.rename
+
+    def all(self) -> None:
+        for piece in self.change.pieces:
+            if isinstance(piece, Replace):
+                self._replace(piece)
+            else:
+                self._items(piece)
+
+    def _key(self, node: ast.AST) -> str:
+        return key(node, self.rename)
+
+    def _replace(self, piece: Replace) -> None:
+        place = self._place_of(piece.old)
+        start, end = outer(self.source, place)
+        text = expression(self.reverted.source, piece.new, self.rename)
+        if not isinstance(piece.new, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)) and (
+            outer(self.reverted.source, piece.new) != self.reverted.source.span(piece.new)
+            or outer(self.source, place) != self.source.span(place)
+        ):
+            text = text if text.startswith("(") and text.endswith(")") and "(" not in text[1:] else f"({text})"
+        self.sheet.write(start, end, text)
+
+    def _place_of(self, old: ast.AST) -> ast.AST:
+        """The expression that ``old`` became; it must say the same, at its place or as the only one of its kind."""
+        wanted = self._key(old)
+        there = self.pairs.get(id(old))
+        if there is not None and key(there) == wanted:
+            return there
+        mine = [node for node in _nodes(self.old.node) if key(node) == key(old)]
+        found = [node for node in _nodes(self.new.node) if key(node) == wanted]
+        if len(mine) == 1 == len(found) and not isinstance(old, (ast.Constant, ast.Name)):
+            return found[0]
+        if there is None:
+            raise Untellable(f"{self._show(old)} is not in line {self.new.line}", self.new.line)
+        raise Untellable(
+            f"both the revert and the drift change {self._show(old)} (now {ast.unparse(there)})", self.new.line
+        )
+
+    def _show(self, node: ast.AST) -> str:
+        return ast.unparse(node)
+
+    def _items(self, piece: Items) -> None:
+        owner = self.pairs.get(id(piece.owner))
+        if owner is None:
+            raise Untellable(f"{self._show(piece.owner)} is not in line {self.new.line}", self.new.line)
+        theirs: list[Any] = list(getattr(owner, piece.field))
+        keys = [key(item) for item in theirs]
+        out: list[int] = []
+        for item in piece.items[piece.first : piece.last]:
+            wanted = self._key(item)
+            if keys.count(wanted) != 1:
+                raise Untellable(f"{self._show(item)} is not in line {self.new.line}", self.new.line)
+            out.append(keys.index(wanted))
+        if any(self._key(item) in keys for item in piece.new if not out):
+            raise Untellable("what the revert puts in is there already", self.new.line)
+        at = out[0] if out else self._gap(piece, keys)
+        if out and out != list(range(out[0], out[0] + len(out))):
+            raise Untellable("the drift put items between those that the revert takes out", self.new.line)
+        texts = [expression(self.reverted.source, item, self.rename) for item in piece.new]
+        if piece.field == "decorator_list":
+            self._decorators(owner, theirs, at, out, texts)
+            return
+        self._write(owner, theirs, at, len(out), texts)
+
+    def _gap(self, piece: Items, keys: Sequence[str]) -> int:
+        """Where among the other release's items new ones go: between the same neighbours."""
+        items = piece.items
+        above = self._key(items[piece.first - 1]) if piece.first else None
+        below = self._key(items[piece.first]) if piece.first < len(items) else None
+        loose = piece.field in ("keywords", "names", "decorator_list")
+        before = keys.index(above) if above is not None and keys.count(above) == 1 else None
+        behind = keys.index(below) if below is not None and keys.count(below) == 1 else None
+        if above is None and below is None and not keys:
+            return 0
+        if before is not None and (behind == before + 1 or (below is None and before + 1 == len(keys)) or loose):
+            return before + 1
+        if behind is not None and ((above is None and behind == 0) or loose):
+            return behind
+        raise Untellable("the neighbours of what the revert puts in are not what they were", self.new.line)
+
+    def _write(self, owner: ast.AST, theirs: Sequence[Any], at: int, count: int, texts: Sequence[str]) -> None:
+        """Items ``at`` to ``at + count`` of one list are ``texts``."""
+        spans = _spans(self.source, owner)
+        listed = [id(item) for item in _all_items(owner)]
+        places = [listed.index(id(item)) for item in theirs]
+        if count and texts:
+            start, end = spans[places[at]][0], spans[places[at + count - 1]][1]
+            self.sheet.write(start, end, ", ".join(texts))
+        elif count:
+            first, last = places[at], places[at + count - 1]
+            if last != first + count - 1:
+                raise Untellable("the drift put items between those that the revert takes out", self.new.line)
+            if len(spans) == count and isinstance(owner, (ast.Tuple, ast.Import, ast.ImportFrom)):
+                raise Untellable("nothing would be left of the list", self.new.line)
+            if last + 1 < len(spans):
+                self.sheet.write(spans[first][0], spans[last + 1][0], "")
+            elif first:
+                self.sheet.write(
+                    spans[first - 1][1], spans[last][1], "," if self._one_left(owner, spans, count) else ""
+                )
+            else:
+                end = skip(self.source.text, spans[last][1])
+                self.sheet.write(spans[first][0], end + 1 if self.source.text[end] == "," else spans[last][1], "")
+        elif not spans:
+            raise Untellable("the list is empty there", self.new.line)
+        else:
+            place = places[at - 1] + 1 if at else (places[0] if places else len(spans))
+            if place:
+                self.sheet.write(spans[place - 1][1], spans[place - 1][1], "".join(f", {text}" for text in texts))
+            else:
+                self.sheet.write(spans[0][0], spans[0][0], "".join(f"{text}, " for text in texts))
+
+    def _one_left(self, owner: ast.AST, spans: Sequence[tuple[int, int]], count: int) -> bool:
+        end = skip(self.source.text, spans[-1][1])
+        has = self.source.text[end : end + 1] == ","
+        return (
+            isinstance(owner, ast.Tuple) and len(spans) - count == 1 and not has and has_parentheses(self.source, owner)
+        )
+
+    def _decorators(
+        self, owner: ast.AST, theirs: Sequence[Any], at: int, out: Sequence[int], texts: Sequence[str]
+    ) -> None:
+        lines = self.source.starts
+        for index in out:
+            node = theirs[index]
+            row = self.source.line(node.lineno)
+            if not row.lstrip().startswith("@"):
+                raise Untellable("a decorator is written in an unusual way", node.lineno)
+            self.sheet.write(lines[node.lineno - 1], lines[node.end_lineno], "")
+        if texts:
+            assert isinstance(owner, DEFINITIONS)
+            line = theirs[at].lineno if at < len(theirs) else owner.lineno
+            row = self.source.line(line)
+            indent = row[: len(row) - len(row.lstrip())]
+            written = "".join(f"{indent}@{text}\n" for text in texts)
+            self.sheet.write(lines[line - 1], lines[line - 1], self.source.with_newlines(written))
+
+
+def _nodes(statement: ast.AST) -> list[ast.AST]:
+    """All expressions in the head of a statement."""
+    blocks = ("body", "orelse", "finalbody", "handlers", "cases")
+    found: list[ast.AST] = []
+    for field, value in ast.iter_fields(statement):
+        if isinstance(value, list) and field in blocks:
+            continue
+        for child in value if isinstance(value, list) else (value,):
+            if isinstance(child, ast.AST):
+                found += [node for node in ast.walk(child) if isinstance(node, (ast.expr, ast.keyword))]
+    return found
+
+
+def _all_items(owner: ast.AST) -> list[Any]:
+    return list(owner.names) if isinstance(owner, (ast.Import, ast.ImportFrom)) else list(items_of(owner))
+
+
+def _spans(source: SourceText, owner: ast.AST) -> list[tuple[int, int]]:
+    if isinstance(owner, (ast.Import, ast.ImportFrom)):
+        return [source.span(alias) for alias in owner.names]
+    return item_spans(source, owner)

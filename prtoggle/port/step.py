@@ -1,0 +1,164 @@
+"""One step: a revert of one release, in another. Each change is placed, all are written together, and the result is looked at again.
+
+Looked at again means: it compiles; names that were put in mean what they meant; the fixed code stands nowhere else that is new; and
+carried back by the same means, the result is the revert that was started from.
+
+Example::
+
+    carry(revert, before, after)        # Carried(...) or CannotTell(...)
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from prtoggle.port.difference import Change, Hunk, difference
+from prtoggle.port.equal import alike_texts
+from prtoggle.port.fragments import Untellable
+from prtoggle.port.names import dangling, missing
+from prtoggle.port.placing import Placer
+from prtoggle.port.sheet import Sheet
+from prtoggle.port.site import Site
+from prtoggle.port.syntax import Parsed, Statement, Unit
+from prtoggle.port.values import CannotTell, Carried, Revert, Step, Texts, Tree
+from prtoggle.port.whereabouts import Home, Release
+
+
+def carry(revert: Revert, before: Tree, after: Tree) -> Carried | CannotTell:
+    """``revert``, which stands in ``before``, in ``after``."""
+    return carried(revert, Release(before), Release(after))
+
+
+def carried(revert: Revert, before: Release, after: Release) -> Carried | CannotTell:
+    """As :func:`carry`, for releases that remember what they parsed."""
+    answer = _once(revert, before, after)
+    if isinstance(answer, CannotTell):
+        return answer
+    back = _once(answer.revert, after, before)
+    if isinstance(back, Carried) and not alike_texts(revert.modules, back.revert.modules):
+        reason = "carried back, the proposal is not the revert that it was made from"
+        return CannotTell(reason, answer.steps[0].before, answer.steps[0].after, after.label, answer.steps)
+    return answer
+
+
+def _once(revert: Revert, before: Release, after: Release) -> Carried | CannotTell:
+    return _Carrying(revert, before, after).answer()
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """One change on a sheet, with what is needed to look at it again."""
+
+    change: Change
+    site: Site
+    reverted: Parsed
+
+
+class _Carrying:
+    def __init__(self, revert: Revert, before: Release, after: Release) -> None:
+        self.revert, self.before, self.after = revert, before, after
+        self.sheets: dict[str, Sheet] = {}
+        self.steps: list[Step] = []
+        self.placed: list[_Placed] = []
+        self.where = ""
+
+    def answer(self) -> Carried | CannotTell:
+        try:
+            for texts in self.revert.modules:
+                self._module(texts)
+            modules = tuple(self._written(name, sheet) for name, sheet in sorted(self.sheets.items()))
+        except Untellable as error:
+            nearest = f"line {error.nearest}" if error.nearest else ""
+            return CannotTell(error.reason, self.where, nearest, self.after.label, tuple(self.steps))
+        return Carried(Revert(self.after.label, modules), tuple(self.steps))
+
+    def _module(self, texts: Texts) -> None:
+        self.where = f"{self.before.label} {texts.module}"
+        try:
+            fixed, reverted = Parsed(texts.module, texts.fixed), Parsed(texts.module, texts.reverted)
+        except (SyntaxError, ValueError, RecursionError) as error:
+            raise Untellable(f"{texts.module} does not parse: {error}") from error
+        changes = difference(fixed, reverted)
+        if not changes:
+            raise Untellable("the revert changes no syntax")
+        by_unit: dict[Unit, list[Change]] = {}
+        for change in changes:
+            by_unit.setdefault(change.unit, []).append(change)
+        changed = {statement for change in changes for statement in _statements(change)}
+        for unit, mine in by_unit.items():
+            self.where = f"{self.before.label} {texts.module}:{unit.qualname}:{mine[0].line}"
+            home = self.after.home(unit, self.before)
+            site = Site(unit, home.unit)
+            for change in mine:
+                self._change(change, home, site, reverted, changed)
+
+    def _change(self, change: Change, home: Home, site: Site, reverted: Parsed, changed: set[Statement]) -> None:
+        unit = change.unit
+        self.where = f"{self.before.label} {unit.module.module}:{unit.qualname}:{change.line}"
+        at, how = Placer(site, reverted, self._sheet(home.unit.module), changed).place(change)
+        hows = (*home.how, *how) or ("same place",)
+        self._nowhere_else(change, site)
+        self.placed.append(_Placed(change, site, reverted))
+        after = f"{self.after.label} {home.unit.module.module}:{home.unit.qualname}:{at.line}"
+        self.steps.append(Step(self.where, after, ", ".join(dict.fromkeys(hows)), home.why + "; " + _why(site, at)))
+
+    def _sheet(self, parsed: Parsed) -> Sheet:
+        if parsed.module not in self.sheets:
+            self.sheets[parsed.module] = Sheet(parsed)
+        return self.sheets[parsed.module]
+
+    def _nowhere_else(self, change: Change, site: Site) -> None:
+        """The fixed code stands in no function that is new beside the one that the change was placed in."""
+        if site.new.is_body:
+            return
+        telling = [s.head for s in _statements(change) if s.size >= 6]
+        for other in self.after.new_functions(site.new.module.module, self.before):
+            if other is not site.new and any(other.words[head] for head in telling):
+                raise Untellable(
+                    f"{other.qualname} is new and holds the same fixed code",
+                    other.node.lineno,  # type: ignore[attr-defined]
+                )
+
+    def _written(self, name: str, sheet: Sheet) -> Texts:
+        text = sheet.written()
+        fixed = sheet.parsed.source.text
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                compile(text, name, "exec", dont_inherit=True)
+            result = Parsed(name, text)
+        except (SyntaxError, ValueError) as error:
+            raise Untellable(f"the result does not compile: {error}") from error
+        for each in self.placed:
+            if each.site.new.module is not sheet.parsed:
+                continue
+            reason = missing(_put(each.change), each.site.old, each.site.new, each.site.aligned.rename, result)
+            if reason:
+                raise Untellable(reason)
+        reason = dangling(sheet.parsed, result)
+        if reason:
+            raise Untellable(reason)
+        return Texts(name, fixed, text)
+
+
+def _statements(change: Change) -> Sequence[Statement]:
+    if not isinstance(change, Hunk):
+        return [change.statement]
+    return [each for old in change.statements for each in (old, *old.inside())]
+
+
+def _put(change: Change) -> Iterable[ast.AST]:
+    if isinstance(change, Hunk):
+        return change.put
+    return [node for piece in change.pieces for node in (piece.new if isinstance(piece.new, tuple) else (piece.new,))]
+
+
+def _why(site: Site, at: Statement) -> str:
+    old = site.aligned.back.get(at)
+    if old is None:
+        return "its statements are the same"
+    words = "says the same" if old.head == at.head else "says the same but for what changed around it"
+    return f"the statement at line {at.line} {words}, and stands between the same neighbours"
