@@ -18,10 +18,10 @@ from types import AsyncGeneratorType, CodeType, CoroutineType, FunctionType, Gen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
     from typing import Any
 
-_SUSPENDED = {GeneratorType: "gi", CoroutineType: "cr", AsyncGeneratorType: "ag"}
+_SUSPENDED = ((GeneratorType, "gi"), (CoroutineType, "cr"), (AsyncGeneratorType, "ag"))
 _WORDS = {"gi": "generator", "cr": "coroutine", "ag": "async generator"}
 _NOTHING = object()
 _LRU = type(functools.lru_cache(lambda: None))
@@ -74,38 +74,62 @@ def all_objects() -> list[object]:
 def look(files: Collection[str]) -> Alive:
     """All that is alive of the code of ``files``, and what may stand around it."""
     found = Alive()
-    lru, cached, function = _LRU, functools.cached_property, FunctionType
-    script = getattr(sys.modules.get("torch.jit"), "ScriptModule", None)
-    dynamo = getattr(sys.modules.get("torch._dynamo.eval_frame"), "_TorchDynamoContext", None)
-    compilers = tuple(name for name in COMPILERS if name in sys.modules)
+    function, sort = FunctionType, _sorter(files, found)
+    # What is done with objects of a type, by its identity (a hash of its own may do anything): types are few, objects many.
+    kinds: dict[int, Callable[[Any], object] | None] = {}
     for each in all_objects():
         kind = type(each)
         if kind is function:
             if each.__code__.co_filename in files:  # type: ignore[attr-defined]
                 found.functions.append(each)  # type: ignore[arg-type]
-        elif kind in _SUSPENDED:
-            _note_suspended(each, _SUSPENDED[kind], files, found)
-        elif kind is lru:
-            found.lru_caches.append(each)
-        elif isinstance(kind, type) and issubclass(kind, type):
-            found.classes.append(each)  # type: ignore[arg-type]
-        elif issubclass(kind, cached):
-            found.cached_properties.append(each)
-        elif script is not None and script in kind.__mro__:
-            found.scripted.append(each)
-        elif dynamo is not None and dynamo in kind.__mro__:
-            found.contexts.append(each)
-        elif compilers and getattr(kind, "__module__", "").__class__ is str:
-            top = kind.__module__.partition(".")[0]
-            if top in compilers:
-                for name in COMPILERS[top]:
-                    held = getattr(each, "__dict__", {}).get(name)
-                    if type(held) is function:
-                        found.compiled.append((each, held))
+            continue
+        try:
+            note = kinds[id(kind)]
+        except KeyError:
+            note = kinds[id(kind)] = sort(kind)
+        if note is not None:
+            note(each)
     return found
 
 
-def _note_suspended(each: Any, prefix: str, files: Collection[str], found: Alive) -> None:
+def _sorter(files: Collection[str], found: Alive) -> Callable[[type], Callable[[Any], object] | None]:
+    """Tells, for a type, what is to be done with each of its objects, if anything."""
+    cached = functools.cached_property
+    script = getattr(sys.modules.get("torch.jit"), "ScriptModule", None)
+    dynamo = getattr(sys.modules.get("torch._dynamo.eval_frame"), "_TorchDynamoContext", None)
+    compilers = tuple(name for name in COMPILERS if name in sys.modules)
+
+    def sort(kind: type) -> Callable[[Any], object] | None:
+        for suspended, prefix in _SUSPENDED:
+            if kind is suspended:
+                return functools.partial(_note_suspended, prefix, files, found)
+        if kind is _LRU:
+            return found.lru_caches.append
+        if issubclass(kind, type):
+            return found.classes.append
+        if issubclass(kind, cached):
+            return found.cached_properties.append
+        if script is not None and script in kind.__mro__:
+            return found.scripted.append
+        if dynamo is not None and dynamo in kind.__mro__:
+            return found.contexts.append
+        if compilers and type(getattr(kind, "__module__", "")) is str:
+            top = kind.__module__.partition(".")[0]
+            if top in compilers:
+                return functools.partial(_note_compiled, COMPILERS[top], found)
+        return None
+
+    return sort
+
+
+def _note_compiled(names: tuple[str, ...], found: Alive, each: Any) -> None:
+    for name in names:
+        held = getattr(each, "__dict__", {}).get(name)
+        if type(held) is FunctionType:
+            found.compiled.append((each, held))
+
+
+def _note_suspended(prefix: str, files: Collection[str], found: Alive, each: Any) -> None:
     code: CodeType = getattr(each, f"{prefix}_code")
     if code.co_filename in files and not getattr(each, f"{prefix}_running"):
         frame = getattr(each, f"{prefix}_frame")

@@ -18,7 +18,7 @@ import difflib
 
 from prtoggle.runtime.codes import COMPREHENSIONS, Compiled, Scope, fingerprint, meaning
 from prtoggle.runtime.shells import body, differences, emptied
-from prtoggle.runtime.signatures import against, outside
+from prtoggle.runtime.signatures import against, decorating, outside
 
 
 class Pair:
@@ -34,7 +34,9 @@ class Pair:
     def __init__(self, old: Scope, new: Scope) -> None:
         self.old = old
         self.new = new
-        self.changed = meaning(old.code) != meaning(new.code) or (old.function and outside(old) != outside(new))
+        self.changed = meaning(old.code) != meaning(new.code) or (
+            old.function and (outside(old) != outside(new) or decorating(old) != decorating(new))
+        )
         self.against = against(old, new) if old.function else ""
 
 

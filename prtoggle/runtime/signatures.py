@@ -33,6 +33,8 @@ def against(old: Scope, new: Scope) -> str:
         return f"it takes other names from around it: {', '.join(names)}"
     if one.co_flags & _KIND != other.co_flags & _KIND:
         return "it becomes another kind of function (generator, coroutine)"
+    if old.inner and decorating(old) != decorating(new):  # others ran at import, and are looked at there
+        return "its decorators change, and those of one that is alive ran when it was made"
     decorators = {_last_name(each) for each in getattr(old.node, "decorator_list", ())}
     if not decorators:
         return ""
@@ -68,6 +70,11 @@ def documentation(scope: Scope) -> str | None:
         return None
     first = scope.code.co_consts[0]
     return first if isinstance(first, str) else None
+
+
+def decorating(scope: Scope) -> list[str]:
+    """What is written as decorators."""
+    return [ast.dump(each) for each in getattr(scope.node, "decorator_list", ())]
 
 
 def parameters(scope: Scope) -> tuple[object, ...]:

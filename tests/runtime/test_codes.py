@@ -151,6 +151,15 @@ def test_what_stands_against_a_function_is_said(old: str, new: str, said: str) -
     assert any(said in reason for reason in reasons) if said else reasons == [""]
 
 
+@pytest.mark.parametrize(
+    ("before", "after"), [("", "@a"), ("@a", ""), ("@a(1)", "@a(2)"), ("@a\n    @b", "@b\n    @a")]
+)
+def test_other_decorators_stand_against_an_inner_function_that_is_alive(before: str, after: str) -> None:
+    text = "def f():\n    {}\n    def g(): return 1\n    return g\n"
+    said = changed(matched(text.format(before), text.format(after)))
+    assert said["f.<locals>.g"] == "its decorators change, and those of one that is alive ran when it was made"
+
+
 def test_a_changed_default_alone_is_a_change() -> None:
     assert changed(matched("def f(x=1): pass\n", "def f(x=2): pass\n")) == {"f": ""}
     assert changed(matched("def f(x: int): pass\n", "def f(x: str): pass\n")) == {"f": ""}
