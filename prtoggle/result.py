@@ -304,12 +304,15 @@ def _came_out(choice: Choice, out: set[str]) -> bool:
 
 def _notes(entries: Sequence[Entry], in_force: Sequence[InForce]) -> tuple[str, ...]:
     notes = []
-    copies: dict[str, set[str]] = {}
+    copies: dict[str, set[tuple[str, str]]] = {}
+    texts: dict[tuple[str, tuple[str, ...]], set[str]] = {}  # of one set of parts: live toggles make several sets
     for module in in_force:
-        copies.setdefault(module.module, set()).add(f"{module.file} {module.after}")
+        copies.setdefault(module.module, set()).add((module.file, module.before))
+        texts.setdefault((module.module, module.parts), set()).add(module.after)
     for name, different in copies.items():
-        if len(different) > 1:
-            notes.append(f"{name} was reverted in {len(different)} different copies, see the files and hashes")
+        most = max(len(different), *(len(made) for (of, _), made in texts.items() if of == name))
+        if most > 1:
+            notes.append(f"{name} was reverted in {most} different copies, see the files and hashes")
     cut = sum(entry.cut for entry in entries)
     if cut:
         notes.append(f"{cut} journal line{'s' if cut > 1 else ''} cut short, by a kill or a full disk")

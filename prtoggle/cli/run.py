@@ -243,7 +243,8 @@ def _beside(result: Result, verbose: bool) -> list[str]:
     ]
     if any(edit.state == "unknown" for module in result.in_force for edit in module.edits):
         lines.append(
-            "  unknown: replayed CUDA graphs, scripted and Triton code cannot be traced, nor a process that was killed"
+            "  unknown: replayed CUDA graphs, scripted and Triton code cannot be traced, nor what was changed live,"
+            " nor a process that was killed"
         )
     if result.still_running:
         lines.append(f"  still running: {_pids(result.still_running)}; what they do from now on is not in this report")
