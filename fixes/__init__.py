@@ -5,6 +5,7 @@ package                                   what goes wrong when it is reverted
 ========================================  =======================================================================
 ``pr24401_positions_zero_padding``        the padded tail of ``positions`` keeps the last replay's values
 ``pr25015_eagle_draft_positions``         EAGLE draft steps run one position too far; fewer tokens are accepted
+``pr26329_eagle_prefill_tail``            behind a chunk of a prompt EAGLE's draft is given a token that is not in it
 ``pr27360_fa3_draft_expand``              draft decode scatters more pages than a row of its page table holds
 ========================================  =======================================================================
 
