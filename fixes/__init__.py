@@ -3,9 +3,10 @@
 ========================================  =======================================================================
 package                                   what goes wrong when it is reverted
 ========================================  =======================================================================
+``pr10892_eagle_draft_padding``           the padded tail of ``positions`` moves on in EAGLE's draft graphs
 ``pr24401_positions_zero_padding``        the padded tail of ``positions`` keeps the last replay's values
 ``pr25015_eagle_draft_positions``         EAGLE draft steps run one position too far; fewer tokens are accepted
-``pr26329_eagle_prefill_tail``            behind a chunk of a prompt EAGLE's draft is given a token that is not in it
+``pr26329_eagle_prefill_tail``            behind a chunk, EAGLE's draft is given a token that the prompt lacks
 ``pr27338_eagle_draft_kv_indices``        EAGLE's draft writes KV slots past its rows of the CUDA graphs' buffer
 ``pr27360_fa3_draft_expand``              draft decode scatters more pages than a row of its page table holds
 ``pr27460_mla_draft_kv_indices``          the same for the MLA backend
