@@ -75,7 +75,7 @@ def look(files: Collection[str]) -> Alive:
     """All that is alive of the code of ``files``, and what may stand around it."""
     found = Alive()
     function, sort = FunctionType, _sorter(files, found)
-    # What is done with objects of a type, by its identity (a hash of its own may do anything): types are few, objects many.
+    # What to do with objects of a type, by its identity, as a hash of its own may do anything: few types, many objects.
     kinds: dict[int, Callable[[Any], object] | None] = {}
     for each in all_objects():
         kind = type(each)

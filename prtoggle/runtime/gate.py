@@ -23,22 +23,19 @@ import sys
 import time
 from _thread import LockType, allocate_lock, get_ident
 from collections import deque
-from itertools import chain, islice, repeat
-from types import AsyncGeneratorType, CodeType, CoroutineType, FunctionType, GeneratorType
+from itertools import repeat
+from types import CodeType, FunctionType
 
 from prtoggle.errors import RefusedError
+from prtoggle.runtime.change import Change, set_all, set_each
+from prtoggle.runtime.whereabouts import SUSPENDABLE, all_frames, described, suspended
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Container, Sequence
     from types import FrameType
     from typing import Any
 
-KEEP: Any = object()
-"""For an attribute of a function that stays as it is."""
-
-_SUSPENDABLE = 0x20 | 0x80 | 0x200  # generator, coroutine, async generator: inspect.CO_*
-_ATTRIBUTES = ("__defaults__", "__kwdefaults__", "__annotations__", "__doc__", "__code__")
 _one_at_a_time = allocate_lock()
 _closed: list[Gate] = []
 _hooked = False
@@ -50,32 +47,6 @@ class GateTimeout(RefusedError):
     def __init__(self, what: str, where: tuple[str, ...], *, hint: str = "") -> None:
         self.where = where
         super().__init__("\n".join((what, *(f"  {line}" for line in where))), hint=hint)
-
-
-class Change:
-    """What one function is to become; an attribute that is :data:`KEEP` stays."""
-
-    __slots__ = ("annotations", "code", "defaults", "doc", "function", "kwdefaults")
-
-    def __init__(
-        self,
-        function: FunctionType,
-        code: CodeType,
-        defaults: tuple[object, ...] | None = KEEP,
-        kwdefaults: dict[str, object] | None = KEEP,
-        annotations: dict[str, object] = KEEP,
-        doc: object = KEEP,
-    ) -> None:
-        self.function = function
-        self.code = code
-        self.defaults = function.__defaults__ if defaults is KEEP else defaults
-        self.kwdefaults = function.__kwdefaults__ if kwdefaults is KEEP else kwdefaults
-        self.annotations = function.__annotations__ if annotations is KEEP else annotations
-        self.doc = function.__doc__ if doc is KEEP else doc
-
-    def values(self) -> tuple[object, ...]:
-        """In the order of ``_ATTRIBUTES``: the code last, so that it never meets another's defaults."""
-        return (self.defaults, self.kwdefaults, self.annotations, self.doc, self.code)
 
 
 class Exchanged:
@@ -98,12 +69,20 @@ class Exchanged:
 
 
 def exchange(
-    changes: Sequence[Change], *, plain: Sequence[Change] = (), timeout: float = 2.0, force: bool = False
+    changes: Sequence[Change],
+    *,
+    plain: Sequence[Change] = (),
+    timeout: float = 2.0,
+    force: bool = False,
+    also: Container[int] = (),
+    skip: Callable[[CodeType], object] | None = None,
 ) -> Exchanged:
     """Give all functions their new code and attributes, together, or raise and leave all as they were.
 
     ``plain`` are set in the same step, without a gate: for what a compiler would have to look into. With ``force`` the
-    new code is set at the time limit too. Raises GateTimeout, or RefusedError for a function that cannot take its code.
+    new code is set at the time limit too. ``also`` has the identities of more code that is old: what a compiler made.
+    ``skip`` is given the code of the gate, for a compiler not to look at. Raises GateTimeout, or RefusedError for a
+    function that cannot take its code.
     """
     _check((*changes, *plain))
     lock = _one_at_a_time  # a forked child gets another
@@ -111,53 +90,14 @@ def exchange(
         raise RefusedError("another toggle is under way in this process", hint="try again when it is done")
     try:
         _hook_forks()
-        gate = Gate(changes, plain)
+        gate = Gate(changes, plain, also, skip)
         own = gate.frames_of(sys._getframe())
         if own and not force:
-            where = tuple(gate.describe(get_ident(), frame) for frame in own[:1])
+            where = tuple(described(get_ident(), frame) for frame in own[:1])
             raise GateTimeout("this thread is itself inside code that is to change", where, hint="toggle from outside")
         return gate.run(own, time.monotonic() + timeout, force)
     finally:
         lock.release()
-
-
-def suspended(codes: Iterable[CodeType]) -> tuple[str, ...]:
-    """The generators, coroutines and async generators that were started, or made, with one of ``codes`` and have not
-    ended; generator expressions inside them too."""
-    wanted: dict[int, CodeType] = {}  # by identity: equal code of another module is another's
-    left = list(codes)
-    while left:
-        code = left.pop()
-        if code.co_flags & _SUSPENDABLE:
-            wanted[id(code)] = code
-        left.extend(const for const in code.co_consts if isinstance(const, CodeType))  # generator expressions
-    if not wanted:
-        return ()  # looking through all objects takes as long as many toggles
-    was_on = gc.isenabled()
-    frozen = gc.get_freeze_count()
-    gc.disable()
-    try:
-        if frozen:
-            gc.unfreeze()  # what is frozen, gc.get_referrers passes over
-        holders = gc.get_referrers(*wanted.values())
-        if frozen:
-            gc.freeze()
-    finally:
-        if was_on:
-            gc.enable()
-    found = []
-    for holder in holders:
-        for kind, word, prefix in (
-            (GeneratorType, "generator", "gi"),
-            (CoroutineType, "coroutine", "cr"),
-            (AsyncGeneratorType, "async generator", "ag"),
-        ):
-            if type(holder) is kind:
-                code, frame = getattr(holder, f"{prefix}_code"), getattr(holder, f"{prefix}_frame")
-                if id(code) in wanted and frame is not None:
-                    name = getattr(holder, "__qualname__", code.co_name)
-                    found.append(f"{word} {name}, {code.co_filename}:{frame.f_lineno}")
-    return tuple(sorted(found))
 
 
 def _check(changes: tuple[Change, ...]) -> None:
@@ -187,13 +127,23 @@ def _check(changes: tuple[Change, ...]) -> None:
 class Gate:
     """One exchange: the functions as they are, as they are to become, and the way between."""
 
-    def __init__(self, changes: Sequence[Change], plain: Sequence[Change]) -> None:
+    def __init__(
+        self,
+        changes: Sequence[Change],
+        plain: Sequence[Change],
+        also: Container[int] = (),
+        skip: Callable[[CodeType], object] | None = None,
+    ) -> None:
         self.functions = [change.function for change in changes]
         self.before = [Change(change.function, change.function.__code__) for change in (*changes, *plain)]
         self.after = [*changes, *plain]
         self.old = {id(change.code) for change in self.before[: len(changes)]}
+        self.also = also
         self.twins = [_twin(function) for function in self.functions]
         self.codes = [_gate_code(self.enter, index, function) for index, function in enumerate(self.functions)]
+        if skip is not None:
+            for code in (*self.codes, Gate.enter.__code__, Gate.frames_of.__code__):
+                skip(code)
         self.thread = get_ident()
         self.open = False
         self.waiting: deque[LockType] = deque()
@@ -208,8 +158,8 @@ class Gate:
         _quiet(self.functions)
         try:
             _closed.append(self)
-            gc.disable()  # a finalizer in the middle of _frames would let other threads run
-            _set(self.functions, repeat("__code__"), self.codes)
+            gc.disable()  # a finalizer in the middle of all_frames would let other threads run
+            set_each(self.functions, repeat("__code__"), self.codes)
             turns = 0
             while self.inside(own):
                 if time.monotonic() >= limit:
@@ -226,11 +176,11 @@ class Gate:
                 time.sleep(0 if turns < 10 else 0.0005)
             forced = force and bool(own or where)
             pending = suspended([change.code for change in self.before])  # once open, they may have ended
-            _set_all(self.after)
+            set_all(self.after)
             done = True
         finally:
             if not done:
-                _set_all(self.before)
+                set_all(self.before)
             self.let_go()
             self.codes.clear()  # they know the gate: without this, twins would live on until the collector runs
             pause = time.perf_counter() - start
@@ -239,7 +189,7 @@ class Gate:
             if gc_was_on:
                 gc.enable()
         if own:
-            where = (*(self.describe(self.thread, frame) for frame in own[:1]), *where)
+            where = (*(described(self.thread, frame) for frame in own[:1]), *where)
         return Exchanged(pause, forced, where if forced else (), pending)
 
     def enter(self, index: int) -> FunctionType:
@@ -263,23 +213,24 @@ class Gate:
 
     def put_back(self) -> None:
         """In a forked child, where the thread of the exchange is not."""
-        _set_all(self.before)
+        set_all(self.before)
         self.let_go()
 
     def frames_of(self, frame: FrameType | None) -> list[FrameType]:
         """The frames in old code on the stack that ends in ``frame``, which is this thread's."""
         found = []
         while frame is not None:
-            if id(frame.f_code) in self.old:
+            if id(frame.f_code) in self.old or id(frame.f_code) in self.also:
                 found.append(frame)
             frame = frame.f_back
         return found
 
     def inside(self, own: list[FrameType]) -> bool:
         """Whether any thread is inside old code."""
-        frames = _frames()
+        frames = all_frames()
         try:
-            return any(id(frame.f_code) in self.old and frame not in own for frame in frames)
+            codes = ((id(frame.f_code), frame) for frame in frames)
+            return any((code in self.old or code in self.also) and frame not in own for code, frame in codes)
         finally:
             frames.clear()  # it holds the frame that it was made in, and every thread's locals
 
@@ -289,44 +240,14 @@ class Gate:
         for ident, top in sys._current_frames().items():
             frames = self.frames_of(top) if ident != self.thread else []
             if frames:
-                found.append(self.describe(ident, frames[0]))
+                found.append(described(ident, frames[0]))
         return tuple(sorted(found))
-
-    def describe(self, ident: int, frame: FrameType) -> str:
-        """One thread and its place, for a person."""
-        threading = sys.modules.get("threading")
-        names = {each.ident: each.name for each in threading.enumerate()} if threading else {}
-        name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
-        return f"thread {names.get(ident, ident)}: in {name}, {frame.f_code.co_filename}:{frame.f_lineno}"
-
-
-def _frames() -> list[FrameType]:
-    """All frames of all threads at one instant.
-
-    One call into C, so that no thread runs in between: the list feeds itself. Walked step by step, the stack above a
-    generator would be lost if that yielded meanwhile.
-    """
-    frames: list[Any] = []
-    tops = chain.from_iterable(map(dict.values, islice(iter(sys._current_frames, None), 1)))
-    frames.extend(chain(tops, filter(None, map(getattr, frames, repeat("f_back"), repeat(None)))))
-    return frames
-
-
-def _set(functions: Iterable[FunctionType], names: Iterable[str], values: Iterable[object]) -> None:
-    """Set attributes in one call into C."""
-    deque(map(setattr, functions, names, values), maxlen=0)
-
-
-def _set_all(changes: list[Change]) -> None:
-    functions = [change.function for change in changes for _ in _ATTRIBUTES]
-    values = [value for change in changes for value in change.values()]
-    _set(functions, list(_ATTRIBUTES) * len(changes), values)
 
 
 def _quiet(functions: list[FunctionType]) -> None:
     """Python 3.13 warns of code of another kind, which a gate is for a generator or coroutine function; as an error,
     that would come in the middle."""
-    if sys.version_info >= (3, 13) and any(function.__code__.co_flags & _SUSPENDABLE for function in functions):
+    if sys.version_info >= (3, 13) and any(function.__code__.co_flags & SUSPENDABLE for function in functions):
         import warnings
 
         warnings.filterwarnings("ignore", "Assigning a code object of non-matching type", DeprecationWarning)
