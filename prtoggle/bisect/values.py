@@ -1,0 +1,107 @@
+"""What crosses between a search and whoever runs its trials.
+
+A candidate is a name (``27360``, ``27360/slice``); a subset is the set of candidates that are *reverted* in a trial.
+
+Example::
+
+    match certain.search(("a", "b"), tried, width=2):
+        case Ask(subsets): ...      # run each with just these reverted, and ask again
+        case Found() as answer: ...
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+Subset = frozenset[str]
+
+
+class Outcome(enum.Enum):
+    """What one trial says. What is no verdict (a time-out, a void trial) is no outcome."""
+
+    GOOD = "good"
+    BAD = "bad"
+    SKIP = "skip"
+
+
+class Direction(enum.Enum):
+    """Which way the failure depends on the candidates; it follows from the trials of both ends."""
+
+    REVERTED = "reverted"
+    """It fails where certain fixes are reverted."""
+    FIXED = "fixed"
+    """It fails where certain fixes are in."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One trial that gave an outcome: what was reverted, and what was seen."""
+
+    subset: Subset
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Trials to run next, most useful first; any of them may be run, in any order, at the same time."""
+
+    subsets: tuple[Subset, ...]
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """A set that makes the test fail, and from which nothing can be left out.
+
+    Attributes:
+        members: the candidates, all needed together.
+        unsure: groups of candidates of each of which some member is needed, where every trial that could tell which
+            was skipped.
+    """
+
+    members: Subset
+    unsure: tuple[Subset, ...] = ()
+
+    @property
+    def everything(self) -> Subset:
+        """Members and groups."""
+        return self.members.union(*self.unsure)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The end of a search.
+
+    Attributes:
+        direction: None where the test says the same at both ends.
+        culprits: in the order in which they were found; empty where it is none of the candidates.
+        complete: whether there surely is no other minimal set; else ``reason`` says what was not looked at.
+        left: candidates that are neither culprits nor cleared.
+    """
+
+    direction: Direction | None
+    culprits: tuple[Culprit, ...]
+    complete: bool
+    reason: str = ""
+    left: Subset = frozenset()
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """Two trials (what was reverted in each) that cannot both be true of a failure that is there or is not.
+
+    ``bad`` failed, and ``good``, which has all that ``bad`` has and more (reverted, or fixed: as the direction is), did
+    not. The failure is flaky, or more of the same hides what less of it shows.
+    """
+
+    bad: Subset
+    good: Subset
+
+
+Step = Ask | Found | Contradiction
+
+
+def subset(names: Iterable[str]) -> Subset:
+    """``names`` as a subset."""
+    return frozenset(names)
