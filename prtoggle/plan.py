@@ -103,13 +103,13 @@ class Plan:
         return tuple(dict.fromkeys(found))
 
 
-def make(selection: Selection, catalog: Catalog, package: Package) -> Plan:
-    """The plan for ``package``.
+def make(selection: Selection, catalog: Catalog, package: Package, *, sources: Sources | None = None) -> Plan:
+    """The plan for ``package``; ``sources`` are those of the package where somebody has read them already.
 
     Raises: SelectionError: the selection names what nobody knows. RefusedError: a selected part does not apply here,
         edits conflict, or the result does not compile; every reason at once.
     """
-    sources = Sources(package)
+    sources = sources or Sources(package)
     chosen: list[Choice] = []
     skipped: list[Choice] = []
     if selection.everything:

@@ -200,6 +200,22 @@ class Index:
             f"{name} {version} could not be had as a wheel: {problems[0].what}", hint=problems[0].hint
         )
 
+    def on_disk(self, name: str) -> tuple[str, ...]:
+        """The versions that take no download, oldest first."""
+        tag = self._targets()[0].tag
+        found = set()
+        try:
+            folders = sorted(os.listdir(self._cache() / canonicalize_name(name)))
+        except OSError:
+            return ()
+        for folder in folders:
+            version, _, its = folder.partition("@")
+            try:
+                found.update([Version(version)] if its == tag else [])
+            except InvalidVersion:
+                continue  # a listing, or what another process is unpacking
+        return tuple(str(version) for version in sorted(found))
+
     def _wheel(self, wheel: Path) -> Path:
         digest = hashlib.sha256(wheel.read_bytes()).hexdigest()[:32]
         final = self._cache() / "wheels" / digest

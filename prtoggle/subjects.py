@@ -283,7 +283,7 @@ def _packages(
     target = parse_against(against) if against else None
     if isinstance(target, Requirement):
         with _nearest_name(target, library):
-            return [_one_release(target, only or import_name(target.name, library), index)]
+            return [one_release(target, only or import_name(target.name, library), index)]
     names = (only,) if only else _names(library, selection)
     if not names:
         library.here.resolve(selection)  # says what is unknown
@@ -309,11 +309,12 @@ def _packages(
     return others or there
 
 
-def _one_release(requirement: Requirement, name: str, index: Index) -> Package:
+def one_release(requirement: Requirement, name: str, index: Index) -> Package:
+    """The package in the one release that ``requirement`` names. Raises UsageError where it names several."""
     versions = index.releases(requirement)
     if len(versions) > 1:
         raise UsageError(
-            f"{str(requirement)!r} names {len(versions)} releases, and a diff is for one",
+            f"{str(requirement)!r} names {len(versions)} releases, expected one",
             nearest=f"{requirement.name}=={versions[-1]}",
         )
     root = index.fetch(requirement.name, versions[0])

@@ -27,12 +27,23 @@ THIRD_PARTY = {
     "rich": {"cli.render", "cli.sidebyside"},
     "yaml": {"yamlfile.nodes"},
     "unidiff": {"diffs"},
-    "packaging": {"against", "cli.check", "packages", "releases", "subjects", "verdict", "versionrange"},
+    "packaging": {
+        "against",
+        "cli.check",
+        "packages",
+        "proposal.asked",
+        "proposal.bases",
+        "proposal.ranges",
+        "releases",
+        "subjects",
+        "verdict",
+        "versionrange",
+    },
     "torch": {"scenario_runner"},
 }
 """Who may import what is not in the standard library; a package's name stands for all its modules too."""
 
-SHOWN_EXAMPLES = {"against", "cli", "cli.check", "cli.diff", "cli.run", "cli.show", "yamlfile"}
+SHOWN_EXAMPLES = {"against", "cli", "cli.check", "cli.diff", "cli.port", "cli.run", "cli.show", "yamlfile"}
 """Modules whose texts for people (help, hints) use SGLang as their example."""
 
 

@@ -39,6 +39,7 @@ COMMANDS = {
     "status": "Which processes run with which reverts.",
     "prove": "Run each scenario fixed and reverted: does it behave as claimed?",
     "demo": "Both fixes that come with prtoggle, fixed and reverted side by side.",
+    "port": "Propose a variant for a release that a fix does not apply to.",
     "schema": "The JSON Schema of reverse patches, for editors.",
     "doctor": "What is wrong with this installation.",
 }

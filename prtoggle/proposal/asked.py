@@ -1,0 +1,195 @@
+"""What was asked of ``port``: the goal, the fixes of a selection, and an answer for each of them, on its own.
+
+Contract: nothing is written but by :func:`keep`, which replaces a file whole, or not at all.
+
+Example::
+
+    for answer in answers(parse("27360"), goal, library, pool): answer.verdict
+    # "applies", "ported", "absent" or "refused"
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from prtoggle.against import PathTarget, parse_against
+from prtoggle.catalog import Catalog, Request
+from prtoggle.errors import PrtoggleError, RefusedError, UsageError
+from prtoggle.library import Library
+from prtoggle.packages import Package, locate
+from prtoggle.plan import decisions
+from prtoggle.proposal.bases import Pool
+from prtoggle.proposal.propose import Proposal, propose
+from prtoggle.releases import Index
+from prtoggle.selection import Selection
+from prtoggle.sources import Sources
+from prtoggle.spec import Fix
+from prtoggle.subjects import import_name, one_release
+from prtoggle.unified import unified
+
+SOURCES = ("dir", "path", "bundled", "entry-point", "registry")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The release to port to, and the distribution that it is of."""
+
+    sources: Sources
+    distribution: str
+
+    @property
+    def package(self) -> Package:
+        return self.sources.package
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came out for one fix: ``verdict`` is ``applies``, ``ported``, ``absent`` (not in this release, and nobody
+    named it) or ``refused``."""
+
+    fix: Fix
+    verdict: str
+    reason: str = ""
+    proposal: Proposal | None = None
+    error: PrtoggleError | None = None
+
+
+def goal_of(text: str, library: Library, index: Index, *, only: str | None = None) -> Goal:
+    """The one release, wheel or folder that ``text`` names.
+
+    Raises:
+        UsageError: it names several, or nothing that a fix is for.
+    """
+    target = parse_against(text)
+    if isinstance(target, Requirement):
+        name = only or import_name(target.name, library)
+        return Goal(Sources(one_release(target, name, index)), target.name)
+    package = _in(target, library, index, only)
+    return Goal(Sources(package), package.name.replace("_", "-"))
+
+
+def _in(target: PathTarget, library: Library, index: Index, only: str | None) -> Package:
+    for name in (only,) if only else library.package_names:
+        try:
+            (release,) = index.resolve(target, name)
+        except UsageError:
+            continue
+        found = locate(name, [str(release.root)])
+        if found is not None:
+            return found
+    raise UsageError(f"{target.path} holds no package that a fix is for", hint="--package names it")
+
+
+def answers(
+    selection: Selection, goal: Goal, library: Library, pool: Pool, *, source: str | None = None
+) -> Iterator[Answer]:
+    """One answer for each fix that is selected."""
+    catalog: Catalog = library.catalog(goal.package)
+    for request in catalog.resolve(selection):
+        fix = _chosen(request, goal.package, source)
+        if fix is None:
+            if request.explicit:
+                what = f"{request.name} is for no package {goal.package.name}"
+                raise RefusedError(f"{what}, or not from a source of this kind: {source}" if source else what)
+            continue
+        yield _answer(fix, request, goal, pool)
+
+
+def _chosen(request: Request, package: Package, source: str | None) -> Fix | None:
+    """The first fix that is for the package; later ones of its number are not looked at."""
+    found = (fix for fix in request.fixes if package.name in fix.packages and source in (None, fix.origin.kind))
+    return next(found, None)
+
+
+def _answer(fix: Fix, request: Request, goal: Goal, pool: Pool) -> Answer:
+    if not request.explicit:
+        table = decisions(fix, goal.sources)
+        if all(decision.verdict.absent for decision in table.values()):
+            return Answer(fix, "absent", next(iter(table.values())).reason)
+    try:
+        proposal = propose(fix, goal.sources, pool)
+    except PrtoggleError as error:
+        return Answer(fix, "refused", error.what, error=error)
+    if proposal is None:
+        places = dict.fromkeys(decision.reason for decision in decisions(fix, goal.sources).values())
+        return Answer(fix, "applies", "; ".join(places))
+    return Answer(fix, "ported", proposal.how, proposal)
+
+
+def keep(proposal: Proposal, folders: Sequence[Path]) -> Path:
+    """Write what is proposed, whole, and say where. A new file goes to the one folder of fixes that is named.
+
+    Raises:
+        UsageError: there is not one folder for a new file.
+        RefusedError: the file is not as it was read, or cannot be written.
+    """
+    if proposal.path:
+        path = Path(os.path.realpath(proposal.path))
+    else:
+        if len(folders) != 1:
+            raise UsageError(
+                f"{proposal.fix.id} has no file of its own to write to", hint="name one folder for it: --fixes DIR"
+            )
+        there = sorted(folders[0].glob(f"pr{proposal.fix.id}_*"))
+        if there:
+            raise RefusedError(f"{there[0]} is there already", hint="merge what is proposed into it by hand")
+        path = folders[0] / f"pr{proposal.fix.id}_{proposal.plan.package.name}" / "revert.yaml"
+    try:
+        if proposal.path and path.read_bytes() != proposal.before:
+            raise RefusedError(f"{path} has changed since it was read", hint="port it again")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, proposal.after)
+    except OSError as error:
+        raise RefusedError(f"{path} cannot be written: {error.strerror or error}") from None
+    return path
+
+
+def _replace(path: Path, data: bytes) -> None:
+    number, aside = tempfile.mkstemp(prefix=".revert-", dir=path.parent)
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(aside, path.stat().st_mode & 0o7777 if path.exists() else 0o644)
+        os.replace(aside, path)
+    except BaseException:
+        os.unlink(aside)
+        raise
+
+
+def as_patch(proposal: Proposal, *, several: bool) -> tuple[Path, bytes]:
+    """What is shown on stdout, and the folder that its paths start from: a diff of the file, or all of a new one.
+
+    Raises:
+        UsageError: a whole new file among several things.
+    """
+    if not proposal.path:
+        if several:
+            raise UsageError(
+                f"{proposal.fix.id} has no file of its own, and a whole new one cannot stand among patches",
+                hint="port it alone, or take --json",
+            )
+        return Path.cwd(), proposal.after
+    path = Path(proposal.path).absolute()
+    here = Path.cwd()
+    if not path.is_relative_to(here):
+        here = path.parent.parent
+    return here, unified(path.relative_to(here).as_posix(), proposal.before, proposal.after)
+
+
+def requirements(texts: Sequence[str]) -> tuple[Requirement, ...]:
+    """The releases that ``--via`` names."""
+    found = []
+    for text in texts:
+        target = parse_against(text)
+        if not isinstance(target, Requirement):
+            raise UsageError(f"--via {text}: releases are named, expected a requirement such as 'name>=1.2'")
+        found.append(target)
+    return tuple(found)

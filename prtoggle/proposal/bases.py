@@ -1,0 +1,199 @@
+"""Where a port starts and which way it goes: the nearest release in which a fix applies, and the releases from there
+to the goal.
+
+Contract: releases come from the user's pip, or are on disk already; whatever has to be fetched is said. What is
+listed and cannot be had is an InconclusiveError, never left out.
+
+Example::
+
+    pool = Pool.of("sglang", "sglang", Index(), via=())
+    start = base(fix, goal, pool)
+    (start.sources.package.label, [tree.label for tree in way(start, goal, pool)])
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.version import InvalidVersion, Version
+
+from prtoggle.errors import InconclusiveError, RefusedError
+from prtoggle.memo import Memo, MemoSources
+from prtoggle.packages import Package, locate
+from prtoggle.plan import decisions
+from prtoggle.refusals import refusal_of
+from prtoggle.releases import Index
+from prtoggle.sources import Module, Sources
+from prtoggle.spec import Fix, Variant
+from prtoggle.verdict import Decision, Verdict, within
+
+MOST = 12
+"""How many releases on each side are looked at where nothing says which ones hold the fix."""
+
+
+@dataclass(frozen=True)
+class PackageTree:
+    """A release's sources, as :mod:`prtoggle.port` reads them."""
+
+    sources: Sources
+
+    @property
+    def label(self) -> str:
+        """Name and version."""
+        return self.sources.package.label
+
+    def text(self, module: str) -> str | None:
+        """The text of ``module``; None where there is none that can be read."""
+        found = self.sources.module(module)
+        return found.source.text if isinstance(found, Module) else None
+
+    def modules(self) -> Iterable[str]:
+        """The names of all modules with source, sorted."""
+        package = self.sources.package
+        names = {package.name} if package.file is not None else set()
+        for location in package.locations:
+            for folder, folders, files in os.walk(location):
+                folders[:] = sorted(each for each in folders if each.isidentifier())
+                prefix = (package.name, *Path(folder).relative_to(location).parts)
+                for file in files:
+                    stem, ending = os.path.splitext(file)
+                    if ending == ".py" and stem.isidentifier():
+                        names.add(".".join(prefix if stem == "__init__" else (*prefix, stem)))
+        return sorted(names)
+
+
+@dataclass
+class Pool:
+    """The releases that may be looked at, oldest first, each read once."""
+
+    distribution: str
+    package: str
+    index: Index
+    versions: tuple[str, ...]
+    memo: Memo = field(default_factory=Memo.load)
+    _read: dict[str, Sources] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, distribution: str, package: str, index: Index, *, via: Sequence[Requirement] = ()) -> Pool:
+        """The releases that ``via`` names; without it all that pip lists and all that are on disk."""
+        found: set[str] = set()
+        for requirement in via:
+            found.update(index.releases(requirement))
+        if not via:
+            here = index.on_disk(distribution)
+            try:
+                found.update((*index.releases(Requirement(distribution)), *here))
+            except InconclusiveError as problem:
+                if not here:
+                    raise
+                index.note(f"{problem.what}: only the {len(here)} releases on disk are looked at")
+                found.update(here)
+        return cls(distribution, package, index, tuple(sorted(filter(_final, found), key=Version)))
+
+    def sources(self, version: str) -> Sources:
+        """The sources of one release; fetched where it is not on disk."""
+        if version not in self._read:
+            if version not in self.index.on_disk(self.distribution):
+                self.index.note(f"{self.distribution} {version} is fetched")
+            root = self.index.fetch(self.distribution, version)
+            found = locate(self.package, [str(root)])
+            if found is None:
+                raise InconclusiveError(f"{self.distribution} {version} has no package {self.package}")
+            self._read[version] = MemoSources(found, self.memo)
+        return self._read[version]
+
+    def ready(self, version: str) -> bool:
+        """Whether it takes no download to look at a release."""
+        return version in self._read or version in self.index.on_disk(self.distribution)
+
+
+def _final(version: str) -> bool:
+    try:
+        return not Version(version).is_prerelease
+    except InvalidVersion:
+        return False
+
+
+@dataclass(frozen=True)
+class Base:
+    """Where a fix applies: the release, and the variant that is for it."""
+
+    sources: Sources
+    variant: Variant
+    parts: tuple[str, ...]
+
+
+def base(fix: Fix, goal: Package, pool: Pool) -> Base:
+    """The nearest release in which every part of ``fix`` applies that its variant there does not say is lacking.
+
+    Raises:
+        RefusedError: there is none among those looked at.
+    """
+    looked: list[str] = []
+    nearest: Decision | None = None
+    for version in _near(fix, goal, pool):
+        sources = pool.sources(version)
+        table = decisions(fix, sources)
+        looked.append(version)
+        if found := applying(table):
+            variant = table[found[0]].variant
+            assert variant is not None
+            return Base(sources, variant, found)
+        wrong = (decision for decision in table.values() if decision.verdict is not Verdict.APPLIES)
+        nearest = nearest or next(wrong, None)
+    what = f"{fix.id}: no release is known in which it applies, so there is nothing to carry to {goal.label}"
+    if nearest is None:
+        raise RefusedError(
+            f"{what}: none of {pool.distribution} is in a variant's range and in contains",
+            place=fix.place,
+            hint="--via names the releases to look at",
+        )
+    reason = refusal_of(nearest)
+    raise RefusedError(
+        f"{what}; looked at {_listed(looked)}; {reason.what}",
+        place=reason.place or fix.place,
+        nearest=reason.nearest,
+        hint="--via names the releases to look at",
+    )
+
+
+def applying(table: dict[str, Decision]) -> tuple[str, ...]:
+    """The parts that apply; none unless all others are declared to be lacking."""
+    found = tuple(part for part, decision in table.items() if decision.verdict is Verdict.APPLIES)
+    others = [decision.verdict for part, decision in table.items() if part not in found]
+    return found if all(verdict is Verdict.DECLARED for verdict in others) else ()
+
+
+def _near(fix: Fix, goal: Package, pool: Pool) -> Iterator[str]:
+    """The versions that could hold the fix and have a variant, the nearest to the goal first, the earlier one of
+    two."""
+    ranges = [variant.versions for variant in fix.variants if variant.package == goal.name]
+    contains = fix.contains.get(goal.name, "")
+    all_versions = [version for version in pool.versions if Version(version) != Version(goal.version)]
+    below = [version for version in all_versions if Version(version) < Version(goal.version)]
+    distance = {version: (len(below) - k - 0.5) for k, version in enumerate(all_versions)}
+    bounded = bool(contains) or all(ranges)
+    for version in sorted(all_versions, key=lambda version: (abs(distance[version]), -distance[version])):
+        if abs(distance[version]) > MOST and not bounded:
+            return
+        if any(within(version, each) for each in ranges) and within(version, contains):
+            yield version
+
+
+def way(start: Base, goal: Sources, pool: Pool) -> tuple[PackageTree, ...]:
+    """The trees from the start to the goal, both included, and all releases of the pool between them."""
+    first, last = Version(start.sources.package.version), Version(goal.package.version)
+    low, high = min(first, last), max(first, last)
+    between = [version for version in pool.versions if low < Version(version) < high]
+    steps = between if first < last else between[::-1]
+    return (PackageTree(start.sources), *(PackageTree(pool.sources(version)) for version in steps), PackageTree(goal))
+
+
+def _listed(versions: Sequence[str]) -> str:
+    return (
+        ", ".join(versions) if len(versions) <= 6 else f"{', '.join(versions[:3])} ... {versions[-1]} ({len(versions)})"
+    )
