@@ -8,10 +8,7 @@ Example::
 
 from __future__ import annotations
 
-import ast
-import json
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -20,16 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from prtoggle import selection, yamlfile
+from prtoggle.caserun import COULD_NOT_RUN, FIXED, NOT_PROVEN, PROVEN, TIME_LIMIT, parts_of, run_case, why
+from prtoggle.caserun import written as as_written
 from prtoggle.errors import InconclusiveError, SelectionError
 from prtoggle.result import Result
 from prtoggle.runtime import cache, sources
 from prtoggle.spec import Fix
-from prtoggle.trial import Trial, run
 
 FILE = "scenario.py"
-PROVEN, NOT_PROVEN, COULD_NOT_RUN = "proven", "not proven", "could not run"
-TIME_LIMIT = 600.0
-"""Seconds that one case may take."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +52,7 @@ class Case:
     @property
     def state(self) -> str:
         """``fixed``, or ``reverted 27360/slice``."""
-        return "fixed" if self.revert == "none" else f"reverted {self.revert}"
+        return "fixed" if self.revert == FIXED else f"reverted {self.revert}"
 
 
 @dataclass(frozen=True)
@@ -118,49 +113,15 @@ def cases(scenario: Scenario, limit: frozenset[str] | None = None) -> tuple[Case
     They are read from its text, and where that does not say them plainly, asked of it in a process of its own. Raises
     InconclusiveError where it cannot say.
     """
-    written = _written(scenario.path)
-    if written is None:
-        told, _ = _child(scenario, "none", "cpu", listing=True)
+    said = as_written(scenario.path)
+    if said is None:
+        told, _ = _child(scenario, FIXED, "cpu", listing=True)
         if "cases" not in told:
-            reason, hint = _why(told)
+            reason, hint = why(told)
             raise InconclusiveError(f"the scenario of {scenario.fix.id} cannot be loaded: {reason}", hint=hint)
-        written = [(str(revert), str(claim)) for revert, claim in told["cases"]]
-    found = [Case(scenario, revert, claim) for revert, claim in written]
-    return tuple(case for case in found if limit is None or _parts(case) <= limit)
-
-
-def _written(path: Path) -> list[tuple[str, str]] | None:
-    """The cases of ``CASES = (Case("none", "claim", ...), ...)``; None where that is not how they are written.
-    Importing a scenario may take seconds, this does not."""
-    try:
-        body = ast.parse(path.read_bytes()).body
-    except (OSError, SyntaxError, ValueError):
-        return None
-    for node in body:
-        if isinstance(node, ast.Assign) and any(
-            isinstance(name, ast.Name) and name.id == "CASES" for name in node.targets
-        ):
-            calls = node.value.elts if isinstance(node.value, (ast.Tuple, ast.List)) else [None]
-            found = []
-            for call in calls:
-                words = (
-                    [arg.value for arg in call.args[:2] if isinstance(arg, ast.Constant)]
-                    if isinstance(call, ast.Call)
-                    else []
-                )
-                if len(words) != 2 or not all(isinstance(word, str) for word in words):
-                    return None
-                found.append((str(words[0]), str(words[1])))
-            return found
-    return None
-
-
-def _parts(case: Case) -> frozenset[str]:
-    fix = case.scenario.fix
-    parts: set[str] = set()
-    for choice in selection.parse(case.revert).choices:
-        parts.update(fix.parts if choice.all_parts else fix.default_parts if choice.parts is None else choice.parts)
-    return frozenset(parts)
+        said = [(str(revert), str(claim)) for revert, claim in told["cases"]]
+    found = [Case(scenario, revert, claim) for revert, claim in said]
+    return tuple(case for case in found if limit is None or parts_of(case.scenario.fix, case.revert) <= limit)
 
 
 def prove(
@@ -196,17 +157,17 @@ def prove_one(case: Case, device: str, stop: Callable[[], bool] = lambda: False)
         return Proof(case, verdict, reason, hint, told.get("seen"), in_force, untouched, result.seconds)
 
     if "missing" in told:
-        return proof(COULD_NOT_RUN, *_why(told))
+        return proof(COULD_NOT_RUN, *why(told))
     if result.timed_out:
         return proof(COULD_NOT_RUN, f"it did not end within {TIME_LIMIT:.0f} seconds")
-    if case.revert != "none":
+    if case.revert != FIXED:
         if not result.processes:
             return proof(COULD_NOT_RUN, f"prtoggle did not start in {sys.executable}", "prtoggle doctor says why")
         missing = [*result.unused, *(module.module for module in result.never_imported)]
         if not result.ok or missing:
             return proof(NOT_PROVEN, _not_in_force(result, missing))
     if "seen" not in told:
-        return proof(NOT_PROVEN, *_why(told))
+        return proof(NOT_PROVEN, *why(told))
     if not untouched:
         return proof(NOT_PROVEN, "a file of the package changed meanwhile")
     if told["holds"]:
@@ -226,42 +187,5 @@ def _child(
     scenario: Scenario, revert: str, device: str, *, listing: bool = False, stop: Callable[[], bool] = lambda: False
 ) -> tuple[dict[str, Any], Result]:
     """What the child wrote, and the trial's result."""
-    with tempfile.TemporaryDirectory(prefix="prtoggle-prove-") as name:
-        folder = Path(name)
-        out, log = folder / "out.json", folder / "log"
-        (folder / "journal").mkdir(mode=0o700)
-        command = (sys.executable, "-m", "prtoggle.scenario_runner", str(scenario.path), device, str(out))
-        with log.open("wb") as sink:
-            result = run(
-                Trial(
-                    revert,
-                    command if listing else (*command, revert),
-                    fixes=scenario.dirs,
-                    quiet=True,
-                    cwd=name,
-                    folder=folder / "journal",
-                    timeout=TIME_LIMIT,
-                    stdout=sink,
-                    stderr=sink,
-                ),
-                stop=stop,
-            )
-        printed = log.read_text("utf-8", "replace").strip()
-        try:
-            told = json.loads(out.read_text("utf-8"))
-        except (OSError, ValueError):
-            lines = printed.splitlines()
-            told = {"error": f"its process ended with {result.code}" + (f": {lines[-1]}" if lines else "")}
-        return told, result
-
-
-def _why(told: dict[str, Any]) -> tuple[str, str]:
-    """Why a child did not do what it should, and what to do about it."""
-    missing = told.get("missing")
-    if missing == "device":
-        return str(told["error"]), "run it with --device cpu, or where nvidia-smi shows a device"
-    if missing == "prtoggle":
-        return f"{sys.executable} does not find prtoggle", "prtoggle doctor says why"
-    if missing:
-        return f"{missing} is not installed", f"{sys.executable} -m pip install {missing}"
-    return str(told.get("error") or "it said nothing"), ""
+    program = ("prtoggle.scenario_runner", str(scenario.path), device)
+    return run_case(program, revert, more=() if listing else (revert,), dirs=scenario.dirs, stop=stop)

@@ -15,10 +15,11 @@ from importlib.util import find_spec
 import click
 
 from prtoggle import proof
+from prtoggle.caserun import PROVEN
 from prtoggle.cli import render, sidebyside
 from prtoggle.cli.prove import STATES, complain, exit_code, run_all
 from prtoggle.errors import InconclusiveError
-from prtoggle.proof import PROVEN, Case, Proof, Scenario
+from prtoggle.proof import Case, Proof, Scenario
 
 SHOWN = {"24401": ("none", "24401"), "27360": ("none", "27360", "27360/slice+assert")}
 """The states that are shown of each fix; ``prove`` has all."""

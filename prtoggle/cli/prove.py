@@ -19,10 +19,11 @@ from typing import Any
 import click
 
 from prtoggle import proof
+from prtoggle.caserun import COULD_NOT_RUN, NOT_PROVEN, PROVEN
 from prtoggle.cli import render, sidebyside
 from prtoggle.cli.context import fixes_option, json_option
 from prtoggle.errors import InconclusiveError
-from prtoggle.proof import COULD_NOT_RUN, NOT_PROVEN, PROVEN, Case, Proof
+from prtoggle.proof import Case, Proof
 
 _EPILOG = """\b
 Examples:
@@ -74,7 +75,7 @@ def run_all(wanted: Sequence[Case], device: str, jobs: int) -> list[Proof]:
     """The proofs in the order of the cases; progress is said on stderr."""
     done: dict[tuple[str, str], Proof] = {}
     running: list[Case] = []
-    with _ended_as_interrupted(), render.progress() as say:
+    with ended_as_interrupted(), render.progress() as say:
 
         def tell() -> None:
             now = ", ".join(
@@ -94,7 +95,7 @@ def run_all(wanted: Sequence[Case], device: str, jobs: int) -> list[Proof]:
 
 
 @contextmanager
-def _ended_as_interrupted() -> Iterator[None]:
+def ended_as_interrupted() -> Iterator[None]:
     """SIGTERM is taken as Ctrl-C is, so that the processes of the cases end with this one."""
 
     def interrupt(number: int, frame: object) -> None:
