@@ -29,7 +29,8 @@ THIRD_PARTY = {
     "unidiff": {"diffs"},
     "packaging": {
         "against",
-        "cli.check",
+        "cli.releasematrix",
+        "expected",
         "packages",
         "proposal.asked",
         "proposal.bases",
