@@ -78,6 +78,7 @@ class Found:
         culprits: in the order in which they were found; empty where it is none of the candidates.
         complete: whether there surely is no other minimal set; else ``reason`` says what was not looked at.
         left: candidates that are neither culprits nor cleared.
+        confidence: how probable it is that this is the answer; 1 for a failure that is certainly there or not.
     """
 
     direction: Direction | None
@@ -85,6 +86,30 @@ class Found:
     complete: bool
     reason: str = ""
     left: Subset = frozenset()
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True)
+class Belief:
+    """What a flaky search believes after some trials.
+
+    Attributes:
+        sets: the most probable culprits and their probabilities, the likeliest first.
+        none: the probability that it is none of the candidates.
+        more: the probability that it takes more candidates together than ``sets`` considers.
+        members: candidate -> the probability that it is a member of the culprit.
+        fails: the expected probability that a trial with the culprit in force fails.
+        fails_without: the same for a trial without it.
+        runs_left: about how many more trials the search will take.
+    """
+
+    sets: tuple[tuple[Subset, float], ...]
+    none: float
+    more: float
+    members: tuple[tuple[str, float], ...]
+    fails: float
+    fails_without: float
+    runs_left: float
 
 
 @dataclass(frozen=True)
