@@ -71,8 +71,8 @@ class Language:
         return -(-whole // part)
 
     @staticmethod
-    def sum(values: Any) -> int:
-        return int(np.sum(values))
+    def sum(values: Any, axis: int = 0) -> Any:
+        return np.sum(values, axis=axis)
 
     minimum = staticmethod(np.minimum)
     maximum = staticmethod(np.maximum)
