@@ -14,12 +14,12 @@ from dataclasses import replace
 from prtoggle.port.equal import alike_texts
 from prtoggle.port.step import carried
 from prtoggle.port.values import CannotTell, Carried, Revert, Tree
-from prtoggle.port.whereabouts import Release
+from prtoggle.port.whereabouts import Release, release_of
 
 
 def port(revert: Revert, trees: Sequence[Tree]) -> Carried | CannotTell:
     """``revert``, which stands in ``trees[0]``, in ``trees[-1]``."""
-    releases = [Release(tree) for tree in trees]
+    releases = [release_of(tree) for tree in trees]
     if len(releases) < 2:
         return Carried(revert, ())
     stepped = _stepped(revert, releases)

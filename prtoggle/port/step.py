@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from prtoggle.port.branches import Branches
 from prtoggle.port.difference import Change, Hunk, difference
 from prtoggle.port.equal import alike_texts
 from prtoggle.port.fragments import Untellable
@@ -24,12 +25,12 @@ from prtoggle.port.sheet import Sheet
 from prtoggle.port.site import Site
 from prtoggle.port.syntax import Parsed, Statement, Unit
 from prtoggle.port.values import CannotTell, Carried, Revert, Step, Texts, Tree
-from prtoggle.port.whereabouts import Home, Release
+from prtoggle.port.whereabouts import Home, Release, release_of
 
 
 def carry(revert: Revert, before: Tree, after: Tree) -> Carried | CannotTell:
     """``revert``, which stands in ``before``, in ``after``."""
-    return carried(revert, Release(before), Release(after))
+    return carried(revert, release_of(before), release_of(after))
 
 
 def carried(revert: Revert, before: Release, after: Release) -> Carried | CannotTell:
@@ -78,7 +79,8 @@ class _Carrying:
     def _module(self, texts: Texts) -> None:
         self.where = f"{self.before.label} {texts.module}"
         try:
-            fixed, reverted = Parsed(texts.module, texts.fixed), Parsed(texts.module, texts.reverted)
+            fixed = self.before.parsed_as(texts.module, texts.fixed)
+            reverted = Parsed(texts.module, texts.reverted)
         except (SyntaxError, ValueError, RecursionError) as error:
             raise Untellable(f"{texts.module} does not parse: {error}") from error
         changes = difference(fixed, reverted)
@@ -92,8 +94,23 @@ class _Carrying:
             self.where = f"{self.before.label} {texts.module}:{unit.qualname}:{mine[0].line}"
             home = self.after.home(unit, self.before)
             site = Site(unit, home.unit)
-            for change in mine:
+            rest = self._branches(mine, home, site, reverted)
+            for change in rest:
                 self._change(change, home, site, reverted, changed)
+
+    def _branches(self, mine: Sequence[Change], home: Home, site: Site, reverted: Parsed) -> list[Change]:
+        """Place what moved into branches or out of them; the changes that are left."""
+        done: set[int] = set()
+        for handled in Branches(site, self._sheet(home.unit.module), self.after.function).handle(mine):
+            done |= {id(change) for change in handled.changes}
+            hows = ", ".join(dict.fromkeys((*home.how, handled.how)))
+            for change in handled.changes:
+                self.placed.append(_Placed(change, site, reverted))
+            after = f"{self.after.label} {home.unit.module.module}:{home.unit.qualname}:{handled.at.line}"
+            first = handled.changes[0]
+            before = f"{self.before.label} {first.unit.module.module}:{first.unit.qualname}:{first.line}"
+            self.steps.append(Step(before, after, hows, f"{home.why}; {handled.why}"))
+        return [change for change in mine if id(change) not in done]
 
     def _change(self, change: Change, home: Home, site: Site, reverted: Parsed, changed: set[Statement]) -> None:
         unit = change.unit
@@ -115,7 +132,7 @@ class _Carrying:
         if site.new.is_body:
             return
         telling = [s.head for s in _statements(change) if s.size >= 6]
-        for other in self.after.new_functions(site.new.module.module, self.before):
+        for other in self.after.new_functions(site.new.module.module, self.before, site.old.module):
             if other is not site.new and any(other.words[head] for head in telling):
                 raise Untellable(
                     f"{other.qualname} is new and holds the same fixed code",

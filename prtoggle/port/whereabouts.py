@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import re
+import weakref
 from collections import Counter
 from dataclasses import dataclass
 
@@ -61,6 +62,11 @@ class Release:
         parsed = self.parsed(module)
         return parsed is not None and parsed.unit(qualname) is not None
 
+    def parsed_as(self, module: str, text: str) -> Parsed:
+        """A module that has this text, or would have. Raises what :func:`ast.parse` raises."""
+        here = self.parsed(module)
+        return here if here is not None and here.source.text == text else Parsed(module, text)
+
     def home(self, unit: Unit, before: Release) -> Home:
         """Where ``unit``, of ``before``, is here. Raises :class:`Untellable`."""
         module = unit.module.module
@@ -83,10 +89,25 @@ class Release:
             raise Untellable(f"{module}:{unit.qualname} is gone, and nothing new is enough like it")
         return self._named(found, unit)
 
-    def new_functions(self, module: str, before: Release) -> list[Unit]:
-        """Functions of a module here that ``before`` had not."""
+    def function(self, unit: Unit, name: str) -> Unit | None:
+        """The function that a plain name means in the module of ``unit``: its own, or one imported from this package."""
+        own = unit.module.unit(name)
+        if own is not None:
+            return own if isinstance(own.node, FUNCTIONS) else None
+        for node in ast.walk(unit.module.tree):
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                for alias in node.names:
+                    if (alias.asname or alias.name) == name:
+                        parsed = self.parsed(node.module)
+                        found = parsed.unit(alias.name) if parsed else None
+                        return found if found and isinstance(found.node, FUNCTIONS) else None
+        return None
+
+    def new_functions(self, module: str, before: Release, was: Parsed) -> list[Unit]:
+        """Functions of a module here that ``before`` had neither there nor in ``was``."""
         here = self.parsed(module)
-        return self._new(here, before, module) if here else []
+        found = self._new(here, before, module) if here else []
+        return found if was.module == module else [u for u in found if was.unit(u.qualname) is None]
 
     def _new(self, here: Parsed | None, before: Release, module: str) -> list[Unit]:
         if here is None:
@@ -172,6 +193,21 @@ class Release:
         share = round(100 * alike(unit, found))
         why = f"{unit.qualname} is gone from its place; {found.qualname} is new, and alike in {share} % of its words"
         return Home(found, tuple(how), why)
+
+
+_KNOWN: weakref.WeakKeyDictionary[Tree, Release] = weakref.WeakKeyDictionary()
+
+
+def release_of(tree: Tree) -> Release:
+    """The release that a tree is: the same one each time, so that nothing is parsed twice."""
+    try:
+        known = _KNOWN.get(tree)
+        if known is None:
+            # Not the tree itself: what is remembered of it must not keep it alive.
+            known = _KNOWN[tree] = Release(weakref.proxy(tree))
+        return known
+    except TypeError:
+        return Release(tree)
 
 
 def alike(one: Unit, other: Unit) -> float:
