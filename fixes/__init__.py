@@ -8,6 +8,7 @@ package                                   what goes wrong when it is reverted
 ``pr25015_eagle_draft_positions``         EAGLE draft steps run one position too far; fewer tokens are accepted
 ``pr26329_eagle_prefill_tail``            behind a chunk, EAGLE's draft is given a token that the prompt lacks
 ``pr26972_req_to_token_headroom``         what EAGLE's draft reserves outgrows its request's row of ``req_to_token``
+``pr27114_dsa_topk_sharing``              DSA layers choose tokens with an indexer that the checkpoint lacks
 ``pr27338_eagle_draft_kv_indices``        EAGLE's draft writes KV slots past its rows of the CUDA graphs' buffer
 ``pr27360_fa3_draft_expand``              draft decode scatters more pages than a row of its page table holds
 ``pr27460_mla_draft_kv_indices``          the same for the MLA backend
