@@ -38,9 +38,10 @@ needed could not be had.
 )
 @click.option(
     "--via",
-    metavar="REQ",
+    metavar="WHAT",
     multiple=True,
-    help="The releases that may be looked at, where it applies and on the way; repeatable. Without it: all.",
+    help="What may be looked at, where it applies and on the way: a requirement ('sglang>=0.5.13'), a wheel, a folder; "
+    "repeatable. Without it: all releases.",
 )
 @click.option(
     "--source",
@@ -70,8 +71,9 @@ def command(
     The patch of the YAML is on stdout. On stderr: where the code was, where it is, why it is the same, and what the
     variant would do. What cannot be told is refused.
     """
+    from prtoggle.against import parse_against
     from prtoggle.library import Library
-    from prtoggle.proposal.asked import answers, goal_of, keep, requirements
+    from prtoggle.proposal.asked import answers, goal_of, keep
     from prtoggle.proposal.bases import Pool
     from prtoggle.releases import Index
     from prtoggle.selection import parse
@@ -87,7 +89,7 @@ def command(
             note=lambda text: render.words(f"prtoggle: {text}"),
         )
         to = goal_of(goal, library, index, only=package)
-        pool = Pool.of(to.distribution, to.package.name, index, via=requirements(via))
+        pool = Pool.of(to.distribution, to.package.name, index, via=[parse_against(text) for text in via])
         found = list(answers(selected, to, library, pool, source=source))
     written: dict[int, Path] = {}
     for at, answer in enumerate(found):

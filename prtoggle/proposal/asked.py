@@ -24,7 +24,7 @@ from prtoggle.errors import PrtoggleError, RefusedError, UsageError
 from prtoggle.library import Library
 from prtoggle.packages import Package, locate
 from prtoggle.plan import decisions
-from prtoggle.proposal.bases import Pool
+from prtoggle.proposal.bases import Pool, Twins
 from prtoggle.proposal.propose import Proposal, propose
 from prtoggle.releases import Index
 from prtoggle.selection import Selection
@@ -98,7 +98,7 @@ def answers(
                 what = f"{request.name} is for no package {goal.package.name}"
                 raise RefusedError(f"{what}, or not from a source of this kind: {source}" if source else what)
             continue
-        yield _answer(fix, request, goal, pool)
+        yield _answer(fix, request, goal, pool, lambda fix, package: _own(fix, package, library))
 
 
 def _chosen(request: Request, package: Package, source: str | None) -> Fix | None:
@@ -107,19 +107,27 @@ def _chosen(request: Request, package: Package, source: str | None) -> Fix | Non
     return next(found, None)
 
 
-def _answer(fix: Fix, request: Request, goal: Goal, pool: Pool) -> Answer:
+def _answer(fix: Fix, request: Request, goal: Goal, pool: Pool, twins: Twins) -> Answer:
     if not request.explicit:
         table = decisions(fix, goal.sources)
         if all(decision.verdict.absent for decision in table.values()):
             return Answer(fix, "absent", next(iter(table.values())).reason)
     try:
-        proposal = propose(fix, goal.sources, pool)
+        proposal = propose(fix, goal.sources, pool, twins)
     except PrtoggleError as error:
         return Answer(fix, "refused", error.what, error=error)
     if proposal is None:
         places = dict.fromkeys(decision.reason for decision in decisions(fix, goal.sources).values())
         return Answer(fix, "applies", "; ".join(places))
     return Answer(fix, "ported", proposal.how, proposal)
+
+
+def _own(fix: Fix, package: Package, library: Library) -> tuple[Fix, ...]:
+    """What the registry of a release itself has for the number of a fix that comes from a registry."""
+    if fix.origin.kind != "registry":
+        return ()
+    found = library.catalog(package).candidates(fix.id, fix.project)
+    return tuple(each for each in found if each.origin.kind == "registry")
 
 
 def keep(proposal: Proposal, folders: Sequence[Path]) -> Path:
@@ -182,14 +190,3 @@ def as_patch(proposal: Proposal, *, several: bool) -> tuple[Path, bytes]:
     if not path.is_relative_to(here):
         here = path.parent.parent
     return here, unified(path.relative_to(here).as_posix(), proposal.before, proposal.after)
-
-
-def requirements(texts: Sequence[str]) -> tuple[Requirement, ...]:
-    """The releases that ``--via`` names."""
-    found = []
-    for text in texts:
-        target = parse_against(text)
-        if not isinstance(target, Requirement):
-            raise UsageError(f"--via {text}: releases are named, expected a requirement such as 'name>=1.2'")
-        found.append(target)
-    return tuple(found)

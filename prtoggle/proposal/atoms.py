@@ -54,6 +54,12 @@ def atoms(fixed: SourceText, reverted: SourceText) -> tuple[Atom, ...]:
     return tuple(_in_block(fixed.tree.body, reverted.tree.body, ()))
 
 
+def deletes(atom: Atom) -> bool:
+    """Whether nothing comes in the place of statements, or the ``pass`` that an empty block is written with."""
+    emptied = atom.before is None and atom.behind is None and [type(each) for each in atom.new] == [ast.Pass]
+    return bool(atom.old) and (not atom.new or emptied) and not atom.exprs and not atom.header
+
+
 def same(one: ast.AST, other: ast.AST) -> bool:
     """Whether two trees are equal, places aside."""
     return ast.dump(one) == ast.dump(other)

@@ -14,14 +14,15 @@ Example::
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.version import InvalidVersion, Version
 
-from prtoggle.errors import InconclusiveError, RefusedError
+from prtoggle.against import PathTarget
+from prtoggle.errors import InconclusiveError, RefusedError, UsageError
 from prtoggle.memo import Memo, MemoSources
 from prtoggle.packages import Package, locate
 from prtoggle.plan import decisions
@@ -78,11 +79,16 @@ class Pool:
     _read: dict[str, Sources] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, distribution: str, package: str, index: Index, *, via: Sequence[Requirement] = ()) -> Pool:
-        """The releases that ``via`` names; without it all that pip lists and all that are on disk."""
+    def of(cls, distribution: str, package: str, index: Index, *, via: Sequence[Requirement | PathTarget] = ()) -> Pool:
+        """The releases, wheels and folders that ``via`` names; without it all that pip lists and all that are on
+        disk."""
+        pool = cls(distribution, package, index, ())
         found: set[str] = set()
-        for requirement in via:
-            found.update(index.releases(requirement))
+        for target in via:
+            if isinstance(target, PathTarget):
+                found.add(pool._take(target))
+            else:
+                found.update(index.releases(target))
         if not via:
             here = index.on_disk(distribution)
             try:
@@ -92,7 +98,20 @@ class Pool:
                     raise
                 index.note(f"{problem.what}: only the {len(here)} releases on disk are looked at")
                 found.update(here)
-        return cls(distribution, package, index, tuple(sorted(filter(_final, found), key=Version)))
+        pool.versions = tuple(sorted(filter(_final, found), key=Version))
+        return pool
+
+    def _take(self, target: PathTarget) -> str:
+        """The version of the package in a wheel or folder, whose sources are used for it."""
+        (release,) = self.index.resolve(target, self.package)
+        found = locate(self.package, [str(release.root)])
+        if found is None or not found.believed:
+            why = found.why if found is not None else f"it has no package {self.package}"
+            raise UsageError(
+                f"{target.path} is no release to port from: {why}", hint="name one with its metadata, or name==version"
+            )
+        self._read[found.version] = MemoSources(found, self.memo)
+        return found.version
 
     def sources(self, version: str) -> Sources:
         """The sources of one release; fetched where it is not on disk."""
@@ -120,14 +139,21 @@ def _final(version: str) -> bool:
 
 @dataclass(frozen=True)
 class Base:
-    """Where a fix applies: the release, and the variant that is for it."""
+    """Where a fix applies: the release, and the variant that is for it. ``fix`` is the one asked for, or its twin
+    there."""
 
+    fix: Fix
     sources: Sources
     variant: Variant
     parts: tuple[str, ...]
 
 
-def base(fix: Fix, goal: Package, pool: Pool) -> Base:
+Twins = Callable[[Fix, Package], tuple[Fix, ...]]
+"""The fix of the same number that a release carries itself, where it does: what to try there if the fix does not
+apply."""
+
+
+def base(fix: Fix, goal: Package, pool: Pool, twins: Twins = lambda fix, package: ()) -> Base:
     """The nearest release in which every part of ``fix`` applies that its variant there does not say is lacking.
 
     Raises:
@@ -137,12 +163,14 @@ def base(fix: Fix, goal: Package, pool: Pool) -> Base:
     nearest: Decision | None = None
     for version in _near(fix, goal, pool):
         sources = pool.sources(version)
-        table = decisions(fix, sources)
         looked.append(version)
-        if found := applying(table):
-            variant = table[found[0]].variant
-            assert variant is not None
-            return Base(sources, variant, found)
+        table = decisions(fix, sources)
+        for each in (fix, *twins(fix, sources.package)):
+            its = table if each is fix else decisions(each, sources)
+            if found := applying(its):
+                variant = its[found[0]].variant
+                assert variant is not None
+                return Base(each, sources, variant, found)
         wrong = (decision for decision in table.values() if decision.verdict is not Verdict.APPLIES)
         nearest = nearest or next(wrong, None)
     what = f"{fix.id}: no release is known in which it applies, so there is nothing to carry to {goal.label}"

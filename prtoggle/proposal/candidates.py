@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from prtoggle.edits.kinds import EditKind, LinesEdit, PatternEdit
 from prtoggle.edits.rows import placed, source_rows
 from prtoggle.edits.text import SourceText
-from prtoggle.proposal.atoms import DEFINITIONS, Atom, blocks
+from prtoggle.proposal.atoms import DEFINITIONS, Atom, blocks, deletes
 from prtoggle.proposal.spelled import (
     definition,
     drifted,
@@ -55,7 +55,7 @@ def candidates(atom: Atom, fixed: SourceText, reverted: SourceText, earlier: Ato
         for candidate in _expressions(old, new, was, fixed, reverted):
             yield replace(candidate, looks=(*candidate.looks, *wider))
     if atom.old and not atom.header:
-        yield from _statements(atom.old, atom.new, earlier, fixed, reverted)
+        yield from _statements(atom.old, () if deletes(atom) else atom.new, earlier, fixed, reverted)
     if not atom.old:
         yield from _insertions(atom, fixed, reverted)
     if atom.header:

@@ -5,7 +5,7 @@ tell is a :class:`PortRefused` that names the place, the nearest passage, and wh
 
 Example::
 
-    carried = carry(fix, start, trees)
+    carried = carry(start, trees)
     carried.parts["slice"].modules      # in the last of the trees
 """
 
@@ -48,13 +48,13 @@ class Carry:
     steps: tuple[Step, ...]
 
 
-def carry(fix: Fix, start: Base, trees: Sequence[PackageTree]) -> Carry:
+def carry(start: Base, trees: Sequence[PackageTree]) -> Carry:
     """Every part of ``start`` carried over ``trees``, alone and all together.
 
     Raises:
         PortRefused: one of them cannot be told.
     """
-    sources = Sources(start.sources.package)  # read once for all plans; those of a pool remember less
+    fix, sources = start.fix, Sources(start.sources.package)  # read once for all plans; those of a pool remember less
     before = {part: revert(plan_of(fix, (part,), sources)) for part in start.parts}
     parts: dict[str, Revert] = {}
     steps: dict[Step, None] = {}

@@ -23,7 +23,7 @@ from prtoggle.edits.text import SourceText
 from prtoggle.errors import MalformedError, Place, RefusedError
 from prtoggle.plan import Plan, decisions
 from prtoggle.port import Revert, Step, Texts
-from prtoggle.proposal.bases import Base, Pool, applying, base, way
+from prtoggle.proposal.bases import Base, Pool, Twins, applying, base, way
 from prtoggle.proposal.carrying import Carry, PortRefused, carry, plan_of, revert
 from prtoggle.proposal.ranges import Ranges, split, widened
 from prtoggle.proposal.writing import Known, Unwritable, Written, write
@@ -64,8 +64,9 @@ class Proposal:
     notes: tuple[str, ...] = ()
 
 
-def propose(fix: Fix, goal: Sources, pool: Pool) -> Proposal | None:
-    """What makes ``fix`` apply to ``goal``; None where it does already.
+def propose(fix: Fix, goal: Sources, pool: Pool, twins: Twins = lambda fix, package: ()) -> Proposal | None:
+    """What makes ``fix`` apply to ``goal``; None where it does already. ``twins`` are the fixes of its number that
+    releases carry themselves.
 
     Raises:
         RefusedError: there is nothing to port, or it cannot be told how, with the place and the nearest passage.
@@ -83,9 +84,9 @@ def propose(fix: Fix, goal: Sources, pool: Pool) -> Proposal | None:
     if applying(table):
         return None
     _refuse_unless_rot(table)
-    start = base(fix, package, pool)
+    start = base(fix, package, pool, twins)
     trees = way(start, goal, pool)
-    return _Making(fix, start, goal, pool, carry(fix, start, trees)).proposal()
+    return _Making(fix, start, goal, pool, carry(start, trees)).proposal()
 
 
 def _refuse_unless_rot(table: Mapping[str, Decision]) -> None:

@@ -179,6 +179,14 @@ def definition(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> s
     return unparsed(other)
 
 
+def beginning(node: ast.FunctionDef | ast.AsyncFunctionDef, statement: ast.stmt) -> str:
+    """A pattern for a function that begins with ``statement``, whatever its parameters and the rest of it."""
+    other = copy.copy(node)
+    other.args = ast.arguments([], [ast.arg(_RUN + "PARAMETERS")], None, [], [], None, [])
+    other.body = [statement, ast.Expr(run("REST"))]
+    return unparsed(other)
+
+
 def short_call(old: ast.expr, new: ast.expr) -> tuple[str, str] | None:
     """Two calls that differ in keywords alone, with the arguments that they share as one run; None for any others."""
     if not (isinstance(old, ast.Call) and isinstance(new, ast.Call) and same(old.func, new.func)):

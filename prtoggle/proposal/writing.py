@@ -13,6 +13,7 @@ Example::
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,9 +23,12 @@ from prtoggle.edits.kinds import EditKind, LinesEdit, PatternEdit
 from prtoggle.edits.outcome import Found, Outcome, Replacement
 from prtoggle.edits.scope import Scope, enclosing, resolve
 from prtoggle.edits.text import SourceText
-from prtoggle.proposal.atoms import DEFINITIONS, Atom, atoms, blocks
+from prtoggle.proposal.atoms import DEFINITIONS, Atom, atoms, blocks, deletes
 from prtoggle.proposal.candidates import Candidate, candidates
-from prtoggle.proposal.spelled import spell
+from prtoggle.proposal.spelled import beginning, spell
+
+_HOLES = re.compile(r"\$(?:\.\.\.)?\w+")
+_SAYING = re.compile(r"\b(?!pass\b)[^\W\d]\w*")
 
 
 class Unwritable(Exception):
@@ -156,7 +160,7 @@ class _Writing:
         return tuple(found)
 
     def _tells(self, source: SourceText, qualname: str, kind: PatternEdit, text: str) -> bool:
-        if not text.strip() or pattern.check(replace(kind, unfixed=(text,))):
+        if len(set(_SAYING.findall(_HOLES.sub("", text)))) < 2 or pattern.check(replace(kind, unfixed=(text,))):
             return False
         return self._seen(source, qualname, text) and not self._seen(self.fixed, qualname, text)
 
@@ -196,17 +200,22 @@ def _same_place(atom: Atom, fixed: SourceText, reverted: SourceText) -> list[Ato
 
 def _neighbours(atom: Atom, fixed: SourceText) -> Iterator[str]:
     """How a block looks from which statements are gone: what stood on both sides is side by side."""
-    if atom.new or not atom.old:
+    if not deletes(atom):
         return
     if atom.before is not None and atom.behind is not None:
         if not any(blocks(atom.before)) and not any(blocks(atom.behind)):
             yield spell(fixed, atom.before, atom.behind)
         return
     owner = atom.parents[-1][0] if atom.parents else None
-    if atom.before is None and atom.behind is not None and isinstance(owner, ast.If | ast.While | ast.For | ast.With):
+    if atom.before is None and isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef):
+        if atom.behind is not None and not any(blocks(atom.behind)):
+            yield beginning(owner, atom.behind)
+        return
+    if atom.before is None and isinstance(owner, ast.If | ast.While | ast.For | ast.With):
         head = _headline(fixed, owner)
-        if head and not any(blocks(atom.behind)) and atom.old[0] is owner.body[0]:
-            text = f"{head}\n    {spell(fixed, atom.behind)}\n    $...REST"
+        if head and (atom.behind is None or not any(blocks(atom.behind))) and atom.old[0] is owner.body[0]:
+            rest = "pass" if atom.behind is None else f"{spell(fixed, atom.behind)}\n    $...REST"
+            text = f"{head}\n    {rest}"
             yield text + ("\nelse:\n    $...OTHERWISE" if getattr(owner, "orelse", None) else "")
 
 
