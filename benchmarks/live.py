@@ -1,4 +1,4 @@
-"""What toggling a running process costs: the pause, and how long a whole revert and restore take.
+"""What toggling a running process costs: the pause, and how long a whole revert and restore take; beside others' ways, in the same run.
 
 python -m benchmarks.live [--rounds N]
 """
@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import program
+from benchmarks import peers, program
 from benchmarks.measure import Row, median
 
 _PAUSE = """
@@ -103,7 +103,7 @@ def measure(rounds: int) -> list[Row]:
                 f"revert and restore {median(times) * 1e3:.1f} ms",
             )
         )
-    return rows
+    return [*rows, *peers.measure(rounds)]
 
 
 if __name__ == "__main__":
