@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import ast
 import difflib
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from prtoggle.edits.pattern_tree import fields_of
-from prtoggle.port.syntax import DEFINITIONS, key
+from prtoggle.port.syntax import DEFINITIONS, Name, key
 
 _BLOCKS = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
 LISTED = {
@@ -122,38 +124,52 @@ def _list(old: ast.AST, new: ast.AST, field: str, one: list[Any], other: list[An
             raise Coarse
 
 
-def pairs(old: ast.AST, new: ast.AST) -> dict[int, ast.AST]:
-    """Which node of ``new`` each node of ``old`` (by identity) became, where the one grew out of the other in place."""
-    found: dict[int, ast.AST] = {}
-    _pair(old, new, found, head=True)
-    return found
+def pairs(old: ast.AST, new: ast.AST, rename: Callable[[Name], str] | None = None) -> dict[int, ast.AST]:
+    """Which node of ``new`` each node of ``old`` (by identity) became, where the one grew out of the other in place.
+
+    An expression that stands once on either side, and within another one now, is followed there.
+    """
+    pairing = _Pairing(old, rename)
+    pairing.node(old, new, head=True)
+    return pairing.found
 
 
-def _pair(old: ast.AST, new: ast.AST, found: dict[int, ast.AST], *, head: bool) -> None:
-    if type(old) is not type(new) and not (isinstance(old, DEFINITIONS) and isinstance(new, DEFINITIONS)):
-        return
-    found[id(old)] = new
-    for field in fields_of(old):
-        if head and field in _BLOCKS and isinstance(getattr(old, field), list):
-            continue
-        one, other = getattr(old, field, None), getattr(new, field, None)
-        if isinstance(one, ast.AST) and isinstance(other, ast.AST):
-            _pair(one, other, found, head=False)
-        elif isinstance(one, list) and isinstance(other, list):
-            _pair_lists(one, other, found)
+class _Pairing:
+    def __init__(self, root: ast.AST, rename: Callable[[Name], str] | None) -> None:
+        self.found: dict[int, ast.AST] = {}
+        self.rename = rename
+        self.counts = Counter(key(node, rename) for node in ast.walk(root) if isinstance(node, ast.expr))
 
+    def node(self, old: ast.AST, new: ast.AST, *, head: bool) -> None:
+        if not head and isinstance(old, (ast.Call, ast.BinOp, ast.BoolOp, ast.Compare, ast.Attribute, ast.Subscript)):
+            wanted = key(old, self.rename)
+            if self.counts[wanted] == 1 and key(new) != wanted:
+                within = [node for node in ast.walk(new) if isinstance(node, ast.expr) and key(node) == wanted]
+                if len(within) == 1:
+                    new = within[0]
+        if type(old) is not type(new) and not (isinstance(old, DEFINITIONS) and isinstance(new, DEFINITIONS)):
+            return
+        self.found[id(old)] = new
+        for field in fields_of(old):
+            if head and field in _BLOCKS and isinstance(getattr(old, field), list):
+                continue
+            one, other = getattr(old, field, None), getattr(new, field, None)
+            if isinstance(one, ast.AST) and isinstance(other, ast.AST):
+                self.node(one, other, head=False)
+            elif isinstance(one, list) and isinstance(other, list):
+                self.lists(one, other)
 
-def _pair_lists(one: list[Any], other: list[Any], found: dict[int, ast.AST]) -> None:
-    if any(not isinstance(item, ast.AST) for item in (*one, *other)):
-        return
-    if all(isinstance(item, ast.keyword) for item in (*one, *other)):
-        named = {item.arg: item for item in other if item.arg}
-        for item in one:
-            if item.arg in named:
-                _pair(item, named[item.arg], found, head=False)
-        return
-    keys = [key(item) for item in one], [key(item) for item in other]
-    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
-        if tag == "equal" or i2 - i1 == j2 - j1:
-            for a, b in zip(one[i1:i2], other[j1:j2], strict=True):
-                _pair(a, b, found, head=False)
+    def lists(self, one: list[Any], other: list[Any]) -> None:
+        if any(not isinstance(item, ast.AST) for item in (*one, *other)):
+            return
+        if all(isinstance(item, ast.keyword) for item in (*one, *other)):
+            named = {item.arg: item for item in other if item.arg}
+            for item in one:
+                if item.arg in named:
+                    self.node(item, named[item.arg], head=False)
+            return
+        keys = [key(item, self.rename) for item in one], [key(item) for item in other]
+        for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
+            if tag == "equal" or i2 - i1 == j2 - j1:
+                for a, b in zip(one[i1:i2], other[j1:j2], strict=True):
+                    self.node(a, b, head=False)

@@ -10,13 +10,16 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 from prtoggle.port.syntax import DEFINITIONS, FUNCTIONS, Name, Parsed, Unit, names_in
 
 _BUILTINS = frozenset(dir(builtins)) | {"__name__", "__file__", "__class__"}
 
 
-def missing(put: Iterable[ast.AST], old: Unit, new: Unit, rename: Callable[[Name], str], result: Parsed) -> str | None:
+def missing(
+    put: Iterable[ast.AST], old: Unit, new: Unit, rename: Callable[[Name], str], reverted: Parsed, result: Parsed
+) -> str | None:
     """The first reason why a name of ``put`` may mean something else; None where there is none."""
     put = list(put)
     inside = {name for node in put for name in bound(node)}
@@ -35,6 +38,8 @@ def missing(put: Iterable[ast.AST], old: Unit, new: Unit, rename: Callable[[Name
             return f"`{text}` is a local name there, and {called!r} is none of {new.qualname or 'the module'}"
         if text not in local_old and called in local_new and not old.is_body:
             return f"`{called}` is a local name of {new.qualname} now"
+        if text not in local_old and text not in module_names(reverted):
+            continue  # Bound by an import of `*`, or nowhere: not to be told here or there.
         if text not in local_old and not result.identifiers["n", called]:
             return f"`{called}` is not known in {new.module.module}"
         if text not in local_old and called not in local_new and called not in module_names(result):
@@ -51,6 +56,7 @@ def dangling(fixed: Parsed, result: Parsed) -> str | None:
     return None
 
 
+@lru_cache(maxsize=64)
 def module_names(parsed: Parsed) -> set[str]:
     """What is bound at the top of a module, under ``if`` and ``try`` too, or by ``global``."""
     found = bound(parsed.tree)

@@ -30,7 +30,7 @@ class _Rewording:
     def __init__(self, change: Reword, site: Site, new: Statement, reverted: Parsed, sheet: Sheet) -> None:
         self.change, self.site, self.new, self.reverted, self.sheet = change, site, new, reverted, sheet
         self.old = change.statement
-        self.pairs = pairs(self.old.node, new.node)
+        self.pairs = pairs(self.old.node, new.node, site.aligned.rename)
         self.source = site.new.module.source
         self.rename = site.aligned.rename
 

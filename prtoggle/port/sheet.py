@@ -24,6 +24,17 @@ class Sheet:
         self._beside: list[tuple[Statement, int, str]] = []
         self._spans: list[tuple[int, int, str]] = []
 
+    def mark(self) -> tuple[int, int, int]:
+        """How much is on the sheet."""
+        return len(self._out), len(self._beside), len(self._spans)
+
+    def back_to(self, mark: tuple[int, int, int]) -> None:
+        """Drop what was put on the sheet since :meth:`mark`."""
+        for statement in list(self._out)[mark[0] :]:
+            del self._out[statement]
+        del self._beside[mark[1] :]
+        del self._spans[mark[2] :]
+
     def take_out(self, statement: Statement) -> None:
         """Take a statement out."""
         self._out.setdefault(statement)

@@ -14,6 +14,7 @@ import ast
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from prtoggle.port.branches import Branches
 from prtoggle.port.difference import Change, Hunk, difference
@@ -23,7 +24,7 @@ from prtoggle.port.names import dangling, missing
 from prtoggle.port.placing import Placer
 from prtoggle.port.sheet import Sheet
 from prtoggle.port.site import Site
-from prtoggle.port.syntax import Parsed, Statement, Unit
+from prtoggle.port.syntax import Parsed, Statement, Unit, parsed_text
 from prtoggle.port.values import CannotTell, Carried, Revert, Step, Texts, Tree
 from prtoggle.port.whereabouts import Home, Release, release_of
 
@@ -64,6 +65,7 @@ class _Carrying:
         self.sheets: dict[str, Sheet] = {}
         self.steps: list[Step] = []
         self.placed: list[_Placed] = []
+        self.sites: dict[tuple[Unit, Unit], Site] = {}
         self.where = ""
 
     def answer(self) -> Carried | CannotTell:
@@ -80,7 +82,7 @@ class _Carrying:
         self.where = f"{self.before.label} {texts.module}"
         try:
             fixed = self.before.parsed_as(texts.module, texts.fixed)
-            reverted = Parsed(texts.module, texts.reverted)
+            reverted = parsed_text(texts.module, texts.reverted)
         except (SyntaxError, ValueError, RecursionError) as error:
             raise Untellable(f"{texts.module} does not parse: {error}") from error
         changes = difference(fixed, reverted)
@@ -93,7 +95,7 @@ class _Carrying:
         for unit, mine in by_unit.items():
             self.where = f"{self.before.label} {texts.module}:{unit.qualname}:{mine[0].line}"
             home = self.after.home(unit, self.before)
-            site = Site(unit, home.unit)
+            site = self._site(unit, home.unit)
             rest = self._branches(mine, home, site, reverted)
             for change in rest:
                 self._change(change, home, site, reverted, changed)
@@ -115,12 +117,52 @@ class _Carrying:
     def _change(self, change: Change, home: Home, site: Site, reverted: Parsed, changed: set[Statement]) -> None:
         unit = change.unit
         self.where = f"{self.before.label} {unit.module.module}:{unit.qualname}:{change.line}"
-        at, how = Placer(site, reverted, self._sheet(home.unit.module), changed).place(change)
+        try:
+            at, how = self._try(change, site, reverted, changed)
+        except Untellable as error:
+            found = self._in_a_helper(change, home, site, reverted, changed)
+            if found is None:
+                raise error
+            home, site, at, how = found
         hows = (*home.how, *how) or ("same place",)
         self._nowhere_else(change, site)
         self.placed.append(_Placed(change, site, reverted))
-        after = f"{self.after.label} {home.unit.module.module}:{home.unit.qualname}:{at.line}"
+        after = f"{self.after.label} {site.new.module.module}:{at.unit.qualname}:{at.line}"
         self.steps.append(Step(self.where, after, ", ".join(dict.fromkeys(hows)), home.why + "; " + _why(site, at)))
+
+    def _try(
+        self, change: Change, site: Site, reverted: Parsed, changed: set[Statement]
+    ) -> tuple[Statement, tuple[str, ...]]:
+        sheet = self._sheet(site.new.module)
+        mark = sheet.mark()
+        try:
+            return Placer(site, reverted, sheet, changed).place(change)
+        except Untellable:
+            sheet.back_to(mark)
+            raise
+
+    def _in_a_helper(
+        self, change: Change, home: Home, site: Site, reverted: Parsed, changed: set[Statement]
+    ) -> tuple[Home, Site, Statement, tuple[str, ...]] | None:
+        """The change in a function that is new, that the unit calls now, and that holds statements of it."""
+        found: list[tuple[Home, Site, Statement, tuple[str, ...]]] = []
+        for helper in self.after.new_functions(site.new.module.module, self.before, change.unit.module):
+            if helper is site.new or not site.new.bag[helper.name] or change.unit.bag[helper.name]:
+                continue
+            inner = self._site(change.unit, helper)
+            try:
+                at, how = self._try(change, inner, reverted, changed)
+            except Untellable:
+                continue
+            why = f"{helper.qualname} is new, is called by {site.new.qualname}, and holds statements that stood there"
+            found.append((Home(helper, ("moved into a helper",), why), inner, at, how))
+        return found[0] if len(found) == 1 else None
+
+    def _site(self, old: Unit, new: Unit) -> Site:
+        """Each pair of units is aligned once."""
+        if (old, new) not in self.sites:
+            self.sites[old, new] = Site(old, new)
+        return self.sites[old, new]
 
     def _sheet(self, parsed: Parsed) -> Sheet:
         if parsed.module not in self.sheets:
@@ -143,22 +185,30 @@ class _Carrying:
         text = sheet.written()
         fixed = sheet.parsed.source.text
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                compile(text, name, "exec", dont_inherit=True)
-            result = Parsed(name, text)
+            _compiled(text)
+            result = parsed_text(name, text)
         except (SyntaxError, ValueError) as error:
             raise Untellable(f"the result does not compile: {error}") from error
         for each in self.placed:
             if each.site.new.module is not sheet.parsed:
                 continue
-            reason = missing(_put(each.change), each.site.old, each.site.new, each.site.aligned.rename, result)
+            reason = missing(
+                _put(each.change), each.site.old, each.site.new, each.site.aligned.rename, each.reverted, result
+            )
             if reason:
                 raise Untellable(reason)
         reason = dangling(sheet.parsed, result)
         if reason:
             raise Untellable(reason)
         return Texts(name, fixed, text)
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str) -> None:
+    """Raises what :func:`compile` raises."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compile(text, "<proposed>", "exec", dont_inherit=True)
 
 
 def _statements(change: Change) -> Sequence[Statement]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from prtoggle.edits.pattern_tree import fields_of
@@ -278,6 +278,12 @@ class Parsed:
                     self._fill(unit, child, statement, inner)
             if parent is not None:
                 parent.blocks[field] = made
+
+
+@lru_cache(maxsize=64)
+def parsed_text(module: str, text: str) -> Parsed:
+    """As :class:`Parsed`; the latest are remembered."""
+    return Parsed(module, text)
 
 
 def same(one: ast.AST, other: ast.AST) -> bool:

@@ -17,7 +17,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from prtoggle.port.fragments import Untellable
-from prtoggle.port.syntax import FUNCTIONS, Parsed, Unit
+from prtoggle.port.syntax import FUNCTIONS, Parsed, Unit, parsed_text
 from prtoggle.port.values import Tree
 
 _SAME_PLACE = 0.3
@@ -65,7 +65,7 @@ class Release:
     def parsed_as(self, module: str, text: str) -> Parsed:
         """A module that has this text, or would have. Raises what :func:`ast.parse` raises."""
         here = self.parsed(module)
-        return here if here is not None and here.source.text == text else Parsed(module, text)
+        return here if here is not None and here.source.text == text else parsed_text(module, text)
 
     def home(self, unit: Unit, before: Release) -> Home:
         """Where ``unit``, of ``before``, is here. Raises :class:`Untellable`."""
