@@ -25,7 +25,7 @@ from typing import Any
 
 from prtoggle.errors import RefusedError
 from prtoggle.runtime import live
-from prtoggle.runtime.codes import fingerprint
+from prtoggle.runtime.codes import fingerprint, meaning
 
 NAME = "made_at_random"
 
@@ -241,6 +241,9 @@ def portrait(module: types.ModuleType, helpers: Helpers) -> dict[str, object]:
             found[f"{name}()"] = call(value)
     for key, value in sorted(helpers.live.items()):
         found[f"LIVE {key}()"] = call(value)
+    for number, each in enumerate(helpers.suspended):
+        # It ends in the code that it was begun with: that must be what the text has, other lines aside.
+        found[f"suspended[{number}]"] = meaning(running_code(each))
     for path, each in functions_of(module, helpers).items():
         cells = [shown(value) for step, value in inside(each) if step != "~" and not callable(value)]
         found[path] = (
@@ -253,6 +256,13 @@ def portrait(module: types.ModuleType, helpers: Helpers) -> dict[str, object]:
             cells,
         )
     return found
+
+
+def running_code(value: Any) -> types.CodeType:
+    code: types.CodeType = next(
+        getattr(value, name) for name in ("gi_code", "cr_code", "ag_code") if hasattr(value, name)
+    )
+    return code
 
 
 def identities(module: types.ModuleType, helpers: Helpers) -> dict[str, tuple[int, int]]:
