@@ -1,12 +1,11 @@
-"""Compilers that keep what they made of a function: refused by name where it cannot be made again, else cleared.
+"""Compilers that keep what they made of a function and cannot make it again: what went into one is refused by name.
 
-TorchScript, Triton and others read a function's text once, so a function that went into one of them is refused.
-``torch.compile`` can start afresh, and does. Nothing is imported for this: what is not in the process compiled nothing.
+TorchScript, Triton and others read a function's text once. (``torch.compile``: :mod:`prtoggle.runtime.dynamo`.)
+Nothing is imported for this: what is not in the process compiled nothing.
 
 Example::
 
-    compilers.refusals(functions, alive)      # ["f is compiled by triton ..."]
-    compilers.clear()                         # ["what torch.compile made: ..."]
+    compilers.refusals(functions, spans, alive)      # ["f is compiled from its text by triton ..."]
 """
 
 from __future__ import annotations
@@ -59,51 +58,3 @@ def _scripted(functions: Iterable[FunctionType], alive: Alive) -> Iterator[tuple
     for each in made:
         graph = str(getattr(each, "inlined_graph", "")) + str(each.graph)
         yield str(getattr(each, "qualified_name", getattr(each, "name", each))), graph
-
-
-def dynamo_compiled() -> bool:
-    """Whether torch.compile made anything in this process."""
-    frames: Any = sys.modules.get("torch._dynamo.convert_frame")
-    codes = getattr(getattr(frames, "input_codes", None), "seen", ())
-    return any(code() is not None for code in list(codes))
-
-
-def without_own(functions: list[FunctionType]) -> list[FunctionType]:
-    """``functions`` without those that torch.compile made for itself, of code that it rewrote and guards."""
-    frames: Any = sys.modules.get("torch._dynamo.convert_frame")
-    seen = getattr(getattr(frames, "output_codes", None), "seen", ())
-    own = {id(code()) for code in list(seen)}
-    return [function for function in functions if id(function.__code__) not in own] if own else functions
-
-
-def alone() -> bool:
-    """Whether this is the only thread: torch.compile can start afresh only while nobody runs what it made."""
-    return len(sys._current_frames()) == 1
-
-
-def inlined(functions: Iterable[FunctionType]) -> list[str]:
-    """Methods that torch.compile may have inlined and would go on running old (pytorch#197860).
-
-    It guards on the code of a function, and compiles again; on that of a bound method it does not.
-    """
-    if not dynamo_compiled() or alone():
-        return []
-    return [
-        f"{function.__qualname__} is a method, and torch.compile, which was used in this process, may have inlined it: "
-        "what it made cannot be dropped while other threads run; use force where it is not inlined"
-        for function in functions
-        if "." in function.__qualname__.rpartition("<locals>.")[2]
-    ]
-
-
-def clear() -> list[str]:
-    """Have torch.compile start afresh, where that is safe."""
-    if not dynamo_compiled() or not alone():
-        return []
-    sys.modules["torch._dynamo"].reset()
-    return ["what torch.compile made: it compiles again at the next call"]
-
-
-def whole_graphs(alive: Alive) -> bool:
-    """Whether torch.compile was told not to leave any function out: then it cannot look at a gate."""
-    return not alone() and any(getattr(context, "fullgraph", False) is True for context in alive.contexts)

@@ -17,8 +17,8 @@ import ast
 import weakref
 
 from prtoggle.runtime.attributes import CannotBeHad, Kept, attributes
+from prtoggle.runtime.change import Change
 from prtoggle.runtime.codes import Compiled, Scope
-from prtoggle.runtime.gate import Change
 from prtoggle.runtime.matching import Matched, Pair, match
 
 TYPE_CHECKING = False
@@ -98,6 +98,12 @@ class Versions:
         inner = [const for const in code.co_consts if type(const) is type(code)]
         for each, child in zip(inner, scope.children, strict=False):
             self._adopt(each, compiled, child)
+
+    def forget(self) -> None:
+        """Drop the code objects that are kept: compilers hold on to them what must not be used again."""
+        self._compiled.clear()
+        self._matched.clear()
+        self._known.clear()
 
     def toggle(self, alive: Alive, now: bytes, text: bytes) -> Toggle:
         """What is to be done so that everything alive of this module runs ``text``; ``now`` is what it ran last."""

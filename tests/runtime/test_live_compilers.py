@@ -92,23 +92,41 @@ def test_under_load_no_compiled_call_fails_and_all_come_to_the_new_code(project:
     assert run(project, code) == "[]\n"
 
 
-def test_a_method_that_may_be_inlined_is_refused_while_other_threads_run(project: Project) -> None:
-    code = """
-        import app.core as m, prtoggle, threading, torch
-        x = torch.zeros(1)
-        print(m.uses(x).item())
-        stop = threading.Event()
-        thread = threading.Thread(target=stop.wait); thread.start()
-        try: prtoggle.revert("9")
-        except Exception as error: print(error)
-        stop.set(); thread.join()
-        print(m.uses(x).item())
-        prtoggle.revert("9")
-        print(m.uses(x).item())
-    """
-    out = run(project, code).splitlines()
-    assert "H.inc is a method" in out[1] and "hint: restart" in out[2]
-    assert (out[0], out[3], out[4]) == ("11.0", "11.0", "110.0")
+BESIDE_A_THREAD = """
+import app.core as m, prtoggle, threading, torch
+x = torch.zeros(1)
+print(m.uses(x).item())
+stop = threading.Event()
+thread = threading.Thread(target=stop.wait); thread.start()
+try:
+    {before}
+    print(prtoggle.revert("9")["cleared"])
+    print(m.uses(x).item())
+    prtoggle.restore("9")
+    print(m.uses(x).item())
+except Exception as error: print(error)
+finally: stop.set()
+"""
+
+
+def test_a_method_that_was_inlined_changes_while_other_threads_run(project: Project) -> None:
+    out = run(project, BESIDE_A_THREAD.format(before="pass")).splitlines()
+    assert [out[0], *out[2:]] == ["11.0", "110.0", "11.0"]
+    assert "what torch.compile made" in out[1]
+
+
+@pytest.mark.parametrize(
+    "gone",
+    ["convert_frame.skip_code", "convert_frame.input_codes.seen_ids", "convert_frame.CatchErrorsWrapper.__call__"],
+)
+def test_a_method_is_refused_beside_threads_where_torch_is_not_as_it_is_known(project: Project, gone: str) -> None:
+    before = f"from torch._dynamo import convert_frame; held = {gone}; del {gone}"
+    out = run(project, BESIDE_A_THREAD.format(before=before))
+    assert (
+        "H.inc is a method" in out
+        and "hint: restart" in out
+        and "when this was written" in out + ("when this was written" if "skip_code" in gone else "")
+    )
 
 
 @pytest.mark.parametrize("made", ["torch.jit.script(m.alone)", "torch.jit.trace(m.alone, x)"])
