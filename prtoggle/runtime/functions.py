@@ -16,6 +16,8 @@ import gc
 import sys
 from types import AsyncGeneratorType, CodeType, CoroutineType, FunctionType, GeneratorType
 
+from prtoggle.runtime.whereabouts import all_frames
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -131,11 +133,16 @@ def _note_compiled(names: tuple[str, ...], found: Alive, each: Any) -> None:
 
 def _note_suspended(prefix: str, files: Collection[str], found: Alive, each: Any) -> None:
     code: CodeType = getattr(each, f"{prefix}_code")
-    if code.co_filename in files and not getattr(each, f"{prefix}_running"):
-        frame = getattr(each, f"{prefix}_frame")
-        if frame is not None:
-            name = getattr(each, "__qualname__", code.co_name)
-            found.suspended.append((code, f"{_WORDS[prefix]} {name} is suspended at line {frame.f_lineno}"))
+    if code.co_filename not in files:
+        return
+    frame, running = getattr(each, f"{prefix}_frame"), getattr(each, f"{prefix}_running")
+    if running and prefix == "ag":  # said also of one that awaits something
+        frames = all_frames()
+        running = frame in frames
+        frames.clear()
+    if frame is not None and not running:
+        name = getattr(each, "__qualname__", code.co_name)
+        found.suspended.append((code, f"{_WORDS[prefix]} {name} is suspended at line {frame.f_lineno}"))
 
 
 def clear(functions: Collection[FunctionType], alive: Alive) -> list[str]:

@@ -77,6 +77,41 @@ def test_what_is_suspended_is_found_and_what_has_ended_is_not() -> None:
     del asyncgen
 
 
+async def waiting() -> AsyncIterator[int]:
+    await pause()
+    yield 1
+
+
+@types.coroutine
+def pause() -> Iterator[None]:
+    yield
+
+
+def test_an_async_generator_that_awaits_something_is_suspended_though_python_says_that_it_runs() -> None:
+    agen = waiting()
+    step = agen.asend(None)
+    step.send(None)  # type: ignore[attr-defined]
+    assert agen.ag_running  # type: ignore[attr-defined]
+    words = [text for code, text in functions.look(FILES).suspended]
+    assert any("async generator waiting is suspended" in text for text in words)
+    step.close()  # type: ignore[attr-defined]
+
+
+def test_an_async_generator_that_runs_is_not_suspended() -> None:
+    words: list[str] = []
+
+    async def looks() -> AsyncIterator[int]:
+        words.extend(text for code, text in functions.look(FILES).suspended)
+        yield 1
+
+    agen = looks()
+    try:
+        agen.asend(None).send(None)  # type: ignore[attr-defined]
+    except StopIteration:
+        pass
+    assert not any("looks" in text for text in words)
+
+
 def test_caches_of_given_functions_alone_are_cleared() -> None:
     one, other = functools.lru_cache(made), functools.lru_cache(generator)
     one(1), other()
