@@ -25,6 +25,7 @@ def missing(
     inside = {name for node in put for name in bound(node)}
     local_old, local_new = _locals(old), _locals(new)
     module_old = old.module.identifiers
+    used = set(names_in(new.node))  # What the function names already needs no proof.
     for name in sorted({name for node in put for name in names_in(node)}):
         kind, text = name
         called = rename(name)
@@ -32,7 +33,7 @@ def missing(
             if module_old[name] and not new.module.identifiers[kind, called]:
                 return f"`.{called}` is nowhere in {new.module.module} any more"
             continue
-        if kind != "n" or text in inside or text in _BUILTINS:
+        if kind != "n" or text in inside or text in _BUILTINS or ((kind, called) in used and not new.is_body):
             continue
         if text in local_old and called not in local_new:
             return f"`{text}` is a local name there, and {called!r} is none of {new.qualname or 'the module'}"

@@ -184,10 +184,11 @@ class Placer:
         return self.site.aligned.of[each] if each is not None else None
 
     def _not_there_yet(self, hunk: Hunk, beside: Statement, side: int) -> None:
-        keys = [key(node, self.site.aligned.rename) for node in hunk.put]
         at = beside.index + (1 if side > 0 else 0)
-        block = [each.whole for each in beside.siblings]
-        if block[at : at + len(keys)] == keys or block[max(at - len(keys), 0) : at] == keys:
+        keys = [key(node, self.site.aligned.rename) for node in hunk.put]
+        if _beside(keys, [each.whole for each in beside.siblings], at) and not _beside(
+            [key(node) for node in hunk.put], [each.whole for each in hunk.siblings], hunk.first
+        ):
             raise Untellable("what the revert puts in is there already", beside.line)
 
     def _how(self, old: Statement, new: Statement) -> tuple[str, ...]:
@@ -202,6 +203,11 @@ class Placer:
         if not self.site.same_parent(old, new):
             found.append("wrapped in another block")
         return tuple(found)
+
+
+def _beside(keys: list[str], block: list[str], at: int) -> bool:
+    """Whether ``keys`` stand before or behind a gap."""
+    return block[at : at + len(keys)] == keys or block[max(at - len(keys), 0) : at] == keys
 
 
 def _rows(statement: Statement) -> list[str]:

@@ -35,17 +35,28 @@ class _Rewording:
         self.rename = site.aligned.rename
 
     def all(self) -> None:
+        if self._key_of_head(self.change.new) == self.new.head or key(self.change.new, head=True) == self.new.head:
+            raise Untellable("it says already what the revert makes it say", self.new.line)
         for piece in self.change.pieces:
             if isinstance(piece, Replace):
                 self._replace(piece)
             else:
                 self._items(piece)
 
+    def _key_of_head(self, node: ast.AST) -> str:
+        return key(node, self.rename, head=True)
+
     def _key(self, node: ast.AST) -> str:
         return key(node, self.rename)
 
     def _replace(self, piece: Replace) -> None:
         place = self._place_of(piece.old)
+        wanted = {self._key(piece.new), key(piece.new)}
+        if not isinstance(piece.new, (ast.Name, ast.Constant)):
+            mine = {key(node) for node in _nodes(self.old.node)}
+            there = {key(node) for node in _nodes(self.new.node)}
+            if wanted & there and key(piece.new) not in mine:
+                raise Untellable(f"{self._show(piece.new)} is there already", self.new.line)
         start, end = outer(self.source, place)
         text = expression(self.reverted.source, piece.new, self.rename)
         if not isinstance(piece.new, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)) and (
@@ -86,7 +97,8 @@ class _Rewording:
             if keys.count(wanted) != 1:
                 raise Untellable(f"{self._show(item)} is not in line {self.new.line}", self.new.line)
             out.append(keys.index(wanted))
-        if any(self._key(item) in keys for item in piece.new if not out):
+        before = [key(item) for item in piece.items]
+        if any(self._key(item) in keys and key(item) not in before for item in piece.new):
             raise Untellable("what the revert puts in is there already", self.new.line)
         at = out[0] if out else self._gap(piece, keys)
         if out and out != list(range(out[0], out[0] + len(out))):

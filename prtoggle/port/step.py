@@ -24,7 +24,7 @@ from prtoggle.port.names import dangling, missing
 from prtoggle.port.placing import Placer
 from prtoggle.port.sheet import Sheet
 from prtoggle.port.site import Site
-from prtoggle.port.syntax import Parsed, Statement, Unit, parsed_text
+from prtoggle.port.syntax import Parsed, Statement, Unit, key, parsed_text
 from prtoggle.port.values import CannotTell, Carried, Revert, Step, Texts, Tree
 from prtoggle.port.whereabouts import Home, Release, release_of
 
@@ -189,6 +189,8 @@ class _Carrying:
             result = parsed_text(name, text)
         except (SyntaxError, ValueError) as error:
             raise Untellable(f"the result does not compile: {error}") from error
+        if key(result.tree) == key(sheet.parsed.tree):
+            raise Untellable("it says already what the revert makes it say")
         for each in self.placed:
             if each.site.new.module is not sheet.parsed:
                 continue
