@@ -133,7 +133,18 @@ class Alignment:
         alike = 2 * shared / max(old.size + new.size, 1)
         if alike < _ALIKE and self._shape(old) == self._shape(new) and old.size > 3:
             alike = _ALIKE
+        if alike < _ALIKE and self._same_frame(old, new):
+            alike = _ALIKE
         return weight * alike * alike * 0.8 if alike >= _ALIKE else 0.0
+
+    def _same_frame(self, old: Statement, new: Statement) -> bool:
+        """Whether what a statement is for is the same: what it assigns to, what it begins with, where it ends."""
+        if isinstance(old.node, ast.Assign) and isinstance(new.node, ast.Assign):
+            return [key(each) for each in old.node.targets] == [key(each) for each in new.node.targets]
+        if isinstance(old.node, (ast.If, ast.While, ast.For, ast.With)):
+            one, other = old.blocks.get("body"), new.blocks.get("body")
+            return bool(one and other and one[0].size > 2 and one[0].head == other[0].head)
+        return isinstance(old.node, ast.Return) and old.size > 3 and old.parent is not None and old is old.siblings[-1]
 
     def _shape(self, statement: Statement) -> str:
         if statement not in self._shapes:

@@ -12,22 +12,35 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from prtoggle.edits.pattern_tree import is_elif
 from prtoggle.port.difference import Change, Hunk, Reword
+from prtoggle.port.effects import Resolve
 from prtoggle.port.fragments import Untellable, statements
 from prtoggle.port.rewording import reword
 from prtoggle.port.sheet import Sheet
 from prtoggle.port.site import Site, neighbour
-from prtoggle.port.syntax import Parsed, Statement, key
+from prtoggle.port.syntax import Parsed, Statement, Unit, key
 
 
 class Placer:
-    """For the changes of one unit. ``changed``: the statements of the fixed text that the revert takes out or rewords."""
+    """For the changes of one unit. ``changed``: the statements of the fixed text that the revert takes out or rewords.
 
-    def __init__(self, site: Site, reverted: Parsed, sheet: Sheet, changed: Collection[Statement]) -> None:
+    ``resolve`` and ``is_new``: as for :func:`~prtoggle.port.rewording.reword`.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        reverted: Parsed,
+        sheet: Sheet,
+        changed: Collection[Statement],
+        resolve: Resolve,
+        is_new: Callable[[Unit], bool],
+    ) -> None:
         self.site, self.reverted, self.sheet, self.changed = site, reverted, sheet, changed
+        self.resolve, self.is_new = resolve, is_new
 
     def place(self, change: Change) -> tuple[Statement, tuple[str, ...]]:
         """Put the change on the sheet; where it is, and how it came there. Raises :class:`Untellable`."""
@@ -44,7 +57,9 @@ class Placer:
 
     def _reword(self, change: Reword) -> tuple[Statement, tuple[str, ...]]:
         new = self.site.counterpart(change.statement, self.changed)
-        reword(change, self.site, new, self.reverted, self.sheet)
+        at = reword(change, self.site, new, self.reverted, self.sheet, self.resolve, self.is_new)
+        if at is not new:
+            return at, ("expression moved into a helper",)
         return new, self._how(change.statement, new)
 
     def _take_out(self, hunk: Hunk) -> tuple[Statement, tuple[str, ...]]:

@@ -8,22 +8,53 @@ Example::
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from prtoggle.edits.pattern_tree import has_parentheses, item_spans, items_of, skip
 from prtoggle.edits.text import SourceText
 from prtoggle.port.difference import Reword
+from prtoggle.port.effects import Resolve
 from prtoggle.port.expressions import Items, Replace, pairs
+from prtoggle.port.extracted import helpers, strangers
 from prtoggle.port.fragments import Untellable, expression, outer
 from prtoggle.port.sheet import Sheet
 from prtoggle.port.site import Site
-from prtoggle.port.syntax import DEFINITIONS, Parsed, Statement, key
+from prtoggle.port.syntax import DEFINITIONS, Name, Parsed, Statement, Unit, key
 
 
-def reword(change: Reword, site: Site, new: Statement, reverted: Parsed, sheet: Sheet) -> None:
-    """Put all pieces of ``change`` on the sheet. Raises :class:`Untellable`."""
-    _Rewording(change, site, new, reverted, sheet).all()
+def reword(
+    change: Reword,
+    site: Site,
+    new: Statement,
+    reverted: Parsed,
+    sheet: Sheet,
+    resolve: Resolve,
+    is_new: Callable[[Unit], bool],
+) -> Statement:
+    """Put all pieces of ``change`` on the sheet; the statement that they are in. Raises :class:`Untellable`.
+
+    ``resolve``: the function that a name of the other release means; ``is_new``: whether it was not in the first.
+    """
+    mark = sheet.mark()
+    rewording = _Rewording(change, site, new, reverted, sheet)
+    try:
+        rewording.all()
+        return new
+    except Untellable as error:
+        sheet.back_to(mark)
+        put = [node for piece in change.pieces for node in (piece.new if isinstance(piece, Items) else (piece.new,))]
+        for helper in helpers(change.statement, new, site, resolve, is_new):
+            if strangers(put, helper, site) is not None:
+                continue
+            rewording = _Rewording(change, site, helper.statement, reverted, sheet)
+            rewording.pairs, rewording.rename = helper.pairs, helper.rename
+            try:
+                rewording.all()
+                return helper.statement
+            except Untellable:
+                sheet.back_to(mark)
+        raise error
 
 
 class _Rewording:
@@ -32,7 +63,7 @@ class _Rewording:
         self.old = change.statement
         self.pairs = pairs(self.old.node, new.node, site.aligned.rename)
         self.source = site.new.module.source
-        self.rename = site.aligned.rename
+        self.rename: Callable[[Name], str] = site.aligned.rename
 
     def all(self) -> None:
         if self._key_of_head(self.change.new) == self.new.head or key(self.change.new, head=True) == self.new.head:

@@ -136,10 +136,13 @@ class _Carrying:
         sheet = self._sheet(site.new.module)
         mark = sheet.mark()
         try:
-            return Placer(site, reverted, sheet, changed).place(change)
+            return Placer(site, reverted, sheet, changed, self.after.function, self._is_new).place(change)
         except Untellable:
             sheet.back_to(mark)
             raise
+
+    def _is_new(self, unit: Unit) -> bool:
+        return not self.before.has(unit.module.module, unit.qualname)
 
     def _in_a_helper(
         self, change: Change, home: Home, site: Site, reverted: Parsed, changed: set[Statement]

@@ -256,3 +256,13 @@ def test_a_branch_that_is_not_seen_to_do_it_is_refused() -> None:
     reverted = STEP.replace("        p.pos.add_(1)\n", "")
     other = KERNEL.replace("here + 1", "here + 2")
     assert "lacks it" in refused({"p.m": STEP}, {"p.m": reverted}, {"p.m": SPLIT, "p.kernels": other})
+
+
+def test_an_expression_that_moved_into_a_helper() -> None:
+    fixed = "def f(self, a, b):\n    x = make((3, a * b * self.limit))\n    return x\n"
+    reverted = fixed.replace("a * b * self", "a * self")
+    after = "def _size(a, b, limit):\n    return a * b * limit\n\n\ndef f(self, a, b):\n    x = make((3, _size(a, b, self.limit)))\n    return x\n"
+    assert only(carried(fixed, reverted, after)) == after.replace("return a * b * limit", "return a * limit")
+    assert hows(fixed, reverted, after) == ["expression moved into a helper"]
+    assert "is not in line 6" in refused(fixed, reverted, after.replace("a * b * limit", "a + b * limit"))
+    assert "is not in line 6" in refused(fixed, reverted, after + "\n\ny = _size(1, 2, 3)\n")
