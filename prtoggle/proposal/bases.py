@@ -129,6 +129,10 @@ class Pool:
         """Whether it takes no download to look at a release."""
         return version in self._read or version in self.index.on_disk(self.distribution)
 
+    def above(self, version: str) -> tuple[str, ...]:
+        """The releases above ``version`` that it takes no download to look at."""
+        return tuple(each for each in self.versions if Version(each) > Version(version) and self.ready(each))
+
 
 def _final(version: str) -> bool:
     try:

@@ -11,8 +11,10 @@ Example::
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from prtoggle import plan as planning
 from prtoggle.catalog import Catalog
@@ -108,3 +110,16 @@ def _hint(answer: CannotTell, trees: Sequence[PackageTree]) -> str:
     if answer.release != trees[-1].label:
         return f"look at {answer.release} and write its variant by hand, then port from there"
     return "look at both places and write the variant by hand"
+
+
+def same_trees(one: Revert, other: Revert) -> bool:
+    """Whether both change the same modules to the same syntax."""
+    texts = [{each.module: each.reverted for each in its.modules} for its in (one, other)]
+    return texts[0].keys() == texts[1].keys() and all(
+        text == texts[1][module] or _tree(text) == _tree(texts[1][module]) for module, text in texts[0].items()
+    )
+
+
+@lru_cache(maxsize=16)
+def _tree(text: str) -> str:
+    return ast.dump(ast.parse(text))

@@ -11,10 +11,8 @@ Example::
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from prtoggle.edits.kinds import EditKind, PatternEdit
 from prtoggle.edits.outcome import Found
@@ -24,8 +22,8 @@ from prtoggle.errors import MalformedError, Place, RefusedError
 from prtoggle.plan import Plan, decisions
 from prtoggle.port import Revert, Step, Texts
 from prtoggle.proposal.bases import Base, Pool, Twins, applying, base, way
-from prtoggle.proposal.carrying import Carry, PortRefused, carry, plan_of, revert
-from prtoggle.proposal.ranges import Ranges, split, widened
+from prtoggle.proposal.carrying import Carry, PortRefused, carry, plan_of, revert, same_trees
+from prtoggle.proposal.ranges import Ranges, cut, split, widened
 from prtoggle.proposal.writing import Known, Unwritable, Written, write
 from prtoggle.proposal.yamlpatch import Unpatchable, dash, patched
 from prtoggle.proposal.yamltext import NewEdit, NewPatch, NewVariant, document, variant_lines
@@ -114,44 +112,61 @@ class _Making:
             return found
         patches = self._patches()
         if not self.own:
-            return self._document(patches)
+            ranges = self._bounded(Ranges(f">={self.version}", None), lambda ranges: self._document(ranges, patches))
+            return self._tried("new file", ranges, "", b"", self._document(ranges, patches))
         ranges = split(self.variant.versions, self.version, works=self._works(), others=self.others)
         before = read(self.fix.place.file)
-        try:
-            indent = dash(before, self.fix.place.file, self.variant)
-            lines = variant_lines(self._new(ranges.new, patches), tuple(self.fix.parts), indent=indent)
-            after = patched(before, self.fix.place.file, self.variant, versions=ranges.old, new=lines)
-        except Unpatchable as problem:
-            raise RefusedError(
-                f"{self.fix.id}: its file has no place for a variant: {problem}", place=self.variant.place
-            ) from None
+        ranges = self._bounded(ranges, lambda ranges: self._file(before, ranges, patches))
+        after = self._file(before, ranges, patches)
         return self._tried("new variant", ranges, self.fix.place.file, before, after)
 
     def _new(self, versions: str, patches: tuple[NewPatch, ...]) -> NewVariant:
         variant = self.variant
         return NewVariant(variant.package, versions, variant.lacks, variant.baked_in, patches)
 
-    def _document(self, patches: tuple[NewPatch, ...]) -> Proposal:
+    def _file(self, before: bytes, ranges: Ranges, patches: tuple[NewPatch, ...]) -> bytes:
+        """The fix's file with the new variant."""
+        name = self.fix.place.file
+        try:
+            indent = dash(before, name, self.variant)
+            lines = variant_lines(self._new(ranges.new, patches), tuple(self.fix.parts), indent=indent)
+            return patched(before, name, self.variant, versions=ranges.old, new=lines)
+        except Unpatchable as problem:
+            raise RefusedError(
+                f"{self.fix.id}: its file has no place for a variant: {problem}", place=self.variant.place
+            ) from None
+
+    def _document(self, ranges: Ranges, patches: tuple[NewPatch, ...]) -> bytes:
+        """A whole file with the new variant alone."""
         fix = self.fix
-        versions = f">={self.version}"
         parts = [] if tuple(fix.parts) == (ONLY_PART,) else list(fix.parts.items())
-        text = document(fix.id, fix.title, fix.project, self._new(versions, patches), parts, fix.links)
-        return self._tried("new file", Ranges(versions, None), "", b"", text.encode())
+        return document(fix.id, fix.title, fix.project, self._new(ranges.new, patches), parts, fix.links).encode()
+
+    def _bounded(self, ranges: Ranges, file: Callable[[Ranges], bytes]) -> Ranges:
+        """``ranges`` with the new variant's up to the first release above the goal, of those at hand, that it does
+        not fit."""
+        found = [each for each in self._loaded(file(ranges)).variants if each.versions == ranges.new]
+        variant = next(each for each in found if each.package == self.goal.package.name)
+        for version in self.pool.above(self.version):
+            if within(version, ranges.new) and not self._applies(variant, self.pool.sources(version)):
+                return Ranges(cut(ranges.new, version), ranges.old)
+        return ranges
 
     def _wider(self) -> Proposal | None:
-        """The variant as it is, for more versions: where it is not meant for the goal, and does the very same there."""
+        """The variant as it is, for more versions: where it is not meant for the goal, and fits there all the same."""
         if within(self.version, self.variant.versions) or not self._applies(self.variant, self.goal):
             return None
         versions = widened(self.variant.versions, self.version, others=self.others)
         if versions is None:
             return None
-        more = [
-            version
-            for version in self.pool.versions
-            if within(version, versions) and not within(version, self.variant.versions) and self.pool.ready(version)
-        ]
-        if not all(self._applies(self.variant, self.pool.sources(version)) for version in more):
-            return None
+        above = self.pool.above(self.version)
+        for version in self.pool.versions:
+            if within(version, self.variant.versions) or not within(version, versions) or not self.pool.ready(version):
+                continue
+            if not self._applies(self.variant, self.pool.sources(version)):
+                if version not in above:
+                    return None
+                versions = cut(versions, version)
         before = read(self.fix.place.file)
         try:
             after = patched(before, self.fix.place.file, self.variant, versions=versions)
@@ -253,15 +268,7 @@ class _Making:
 
     def _tried(self, how: str, ranges: Ranges, path: str, before: bytes, after: bytes) -> Proposal:
         """The proposal, where the file does what it should; a refusal where it does not."""
-        name = path or f"pr{self.fix.id}/revert.yaml"
-        try:
-            fix = loads(after.decode("utf-8-sig"), name, id=self.fix.id, origin=self.fix.origin)
-        except MalformedError as problem:
-            raise PortRefused(
-                f"{self.fix.id}: the variant that was written does not load: {problem.problems[0]}",
-                place=self.fix.place,
-                steps=self.carried.steps,
-            ) from None
+        fix = self._loaded(after)
         if not self._gives(fix):
             raise PortRefused(
                 f"{self.fix.id}: the edits that were written do not give in {self.goal.package.label} what was carried",
@@ -287,6 +294,17 @@ class _Making:
             notes,
         )
 
+    def _loaded(self, after: bytes) -> Fix:
+        name = self.fix.place.file if self.own else f"pr{self.fix.id}/revert.yaml"
+        try:
+            return loads(after.decode("utf-8-sig"), name, id=self.fix.id, origin=self.fix.origin)
+        except MalformedError as problem:
+            raise PortRefused(
+                f"{self.fix.id}: the variant that was written does not load: {problem.problems[0]}",
+                place=self.fix.place,
+                steps=self.carried.steps,
+            ) from None
+
     def _refuse_harm(self, fix: Fix) -> None:
         """Where the fix applied before, among what is at hand, it must apply as before."""
         ranges = [each.versions for each in (*self.fix.variants, *fix.variants) if each.package == self.pool.package]
@@ -305,19 +323,6 @@ class _Making:
                     place=self.variant.place,
                     hint="write the variant by hand",
                 )
-
-
-def same_trees(one: Revert, other: Revert) -> bool:
-    """Whether both change the same modules to the same syntax."""
-    texts = [{each.module: each.reverted for each in its.modules} for its in (one, other)]
-    return texts[0].keys() == texts[1].keys() and all(
-        text == texts[1][module] or _tree(text) == _tree(texts[1][module]) for module, text in texts[0].items()
-    )
-
-
-@lru_cache(maxsize=16)
-def _tree(text: str) -> str:
-    return ast.dump(ast.parse(text))
 
 
 def add(edits: list[NewEdit], part: str, kind: EditKind) -> None:

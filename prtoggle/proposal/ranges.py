@@ -47,7 +47,7 @@ def split(old: str, version: str, *, works: Sequence[str], others: Sequence[str]
         return Ranges(f"=={version}", _with(old, f"!={version}"))
     if inside:
         upper = [str(part) for part in SpecifierSet(old) if part.operator in _UPPER]
-        return Ranges(",".join([f">={version}", *upper]), _cut(old, version))
+        return Ranges(",".join([f">={version}", *upper]), cut(old, version))
     taken = [old, *others]
     above = sorted(bound for bound in _starts(taken) if bound > Version(version))
     new = f">={version},<{above[0]}" if above else f">={version}"
@@ -56,8 +56,8 @@ def split(old: str, version: str, *, works: Sequence[str], others: Sequence[str]
     return Ranges(new, None)
 
 
-def _cut(old: str, version: str) -> str:
-    """``old`` up to ``version``, exclusive; in the order in which it was written."""
+def cut(old: str, version: str) -> str:
+    """``old`` up to ``version``, exclusive, and in the order in which it was written."""
     kept = [part.strip() for part in old.split(",") if part.strip() and not part.strip().startswith(_UPPER)]
     return ",".join([*kept, f"<{version}"])
 
