@@ -22,13 +22,14 @@ from packaging.requirements import Requirement
 from packaging.version import InvalidVersion, Version
 
 from prtoggle.against import PathTarget
+from prtoggle.edits.text import SourceText
 from prtoggle.errors import InconclusiveError, RefusedError, UsageError
 from prtoggle.memo import Memo, MemoSources
 from prtoggle.packages import Package, locate
 from prtoggle.plan import decisions
 from prtoggle.refusals import refusal_of
 from prtoggle.releases import Index
-from prtoggle.sources import Module, Sources
+from prtoggle.sources import Sources
 from prtoggle.spec import Fix, Variant
 from prtoggle.verdict import Decision, Verdict, within
 
@@ -48,9 +49,13 @@ class PackageTree:
         return self.sources.package.label
 
     def text(self, module: str) -> str | None:
-        """The text of ``module``; None where there is none that can be read."""
-        found = self.sources.module(module)
-        return found.source.text if isinstance(found, Module) else None
+        """The text of ``module``; None where there is none that can be read. It is not parsed: a search reads them
+        all."""
+        file = self.sources.package.module_file(module)
+        try:
+            return SourceText.decode(file.read_bytes()).text if file is not None else None
+        except (OSError, SyntaxError, ValueError):
+            return None
 
     def modules(self) -> Iterable[str]:
         """The names of all modules with source, sorted."""
