@@ -1,0 +1,162 @@
+"""``prtoggle check --prove``: syntax trees, real code in both states, what the journal says, and the exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prtoggle.expected import Expectation, dump
+from prtoggle.trees import digest, pieces
+from tests.cli.world import ENGINE, REVERTED, World
+
+pytestmark = pytest.mark.usefixtures("installed")
+
+BOTH = REVERTED.replace("        assert len(batch) <= self.limit\n", "")
+REAL = """\
+from prtoggle.scenario import CannotRun, Case
+
+PACKAGE = "engine"
+NEEDS = ()
+REAL = ("engine.core",)
+ABSENT = ()
+
+
+def observe():
+    from engine.core import Runner
+
+    runner = Runner()
+    runner.limit, runner.forward = 2, len
+    try:
+        return {"length": runner.step([1, 2, 3])}
+    except AssertionError:
+        return {"length": None}
+
+
+CASES = (
+    Case("none", "two of three pass", lambda seen: seen["length"] == 2),
+    Case("101", "the batch is refused", lambda seen: seen["length"] is None),
+    Case("101/slice+assert", "all three pass", lambda seen: seen["length"] == 3),
+)
+"""
+
+
+def expectations(release: str = "1.2", **other: str) -> str:
+    def one(revert: str, text: str) -> Expectation:
+        tree = digest(pieces(text)["Runner.step"])
+        return Expectation(revert, "engine.core", "Runner.step", other.get("tree", tree), (release,), "reviewed")
+
+    return dump((one("101/slice", REVERTED), one("101/slice+assert", BOTH)))
+
+
+@pytest.fixture
+def proving(engine: World) -> World:
+    write(engine, REAL, expectations())
+    return engine
+
+
+def write(world: World, real: str, expected: str) -> Path:
+    folder = world.fixes / "pr101_x"
+    (folder / "real.py").write_text(real)
+    (folder / "expected.json").write_text(expected)
+    return folder
+
+
+def prove(world: World, *more: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    ran = world.run("check", "--prove", "101", "--json", *more)
+    assert ran.out, ran.err
+    told = json.loads(ran.out)
+    assert told["exit_code"] == ran.code
+    return ran.code, {cell["revert"]: cell for cell in told["cells"]}
+
+
+def test_each_case_is_proven_where_its_tree_is_expected_and_both_states_are_as_claimed(proving: World) -> None:
+    before = {path: path.read_bytes() for path in (proving.site / "engine").glob("*.py")}
+    code, cells = prove(proving)
+    assert {revert: cell["verdict"] for revert, cell in cells.items()} == {
+        "101": "proven",
+        "101/slice+assert": "proven",
+        "101/pad": "not in this release",
+    }
+    assert code == 0
+    seen = cells["101/slice+assert"]
+    assert (seen["fixed"]["seen"], seen["reverted"]["seen"]) == ({"length": 2}, {"length": 3})
+    assert seen["tree"] == {"state": "expected", "from": "reviewed", "reason": ""}
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_the_matrix_and_what_its_words_mean(proving: World) -> None:
+    ran = proving.run("check", "--prove", "101")
+    lines = [line.split() for line in ran.out.splitlines()]
+    assert lines[:4] == [["engine", "1.2"], ["101", "proven"], ["101/slice+assert", "proven"], ["101/pad", "-"]]
+    assert "2 of 2 proven" in ran.out and ran.code == 0
+
+
+def test_another_tree_than_the_expected_one_is_not_proven_whatever_the_code_does(proving: World) -> None:
+    write(proving, REAL, expectations(tree="0" * 32))
+    code, cells = prove(proving)
+    assert code == 1
+    assert cells["101"]["verdict"] == "not proven"
+    assert "not the expected syntax tree: engine.core.Runner.step" in cells["101"]["reason"]
+    assert cells["101"]["reverted"]["verdict"] == "proven"
+
+
+def test_a_release_without_an_expectation_is_not_proven_and_says_what_the_nearest_is(proving: World) -> None:
+    write(proving, REAL, expectations("1.1"))
+    code, cells = prove(proving)
+    assert (code, cells["101"]["verdict"]) == (1, "not proven")
+    assert "no expectation yet for 1.2; the nearest is 1.1, and this has the same" in cells["101"]["reason"]
+
+
+def test_a_claim_that_does_not_hold_is_not_proven_in_either_state(proving: World) -> None:
+    write(proving, REAL.replace('seen["length"] == 3', 'seen["length"] == 4'), expectations())
+    code, cells = prove(proving)
+    assert (code, cells["101"]["verdict"], cells["101/slice+assert"]["verdict"]) == (1, "proven", "not proven")
+    assert cells["101/slice+assert"]["reason"] == "reverted: what was seen is not what was claimed"
+    write(proving, REAL.replace('seen["length"] == 2)', 'seen["length"] == 3)'), expectations())
+    code, cells = prove(proving)
+    assert {cell["reason"] for cell in cells.values() if cell["fixed"]} == {
+        "fixed: what was seen is not what was claimed"
+    }
+
+
+def test_code_that_never_imports_what_is_reverted_is_not_proven(proving: World) -> None:
+    write(proving, REAL.replace("from engine.core import Runner\n", "from plain import Runner\n"), expectations())
+    (proving.site / "plain.py").write_text(ENGINE)
+    _, cells = prove(proving)
+    assert cells["101/slice+assert"]["verdict"] == "not proven"
+    assert "the revert was not in force: nothing imported engine.core" in cells["101/slice+assert"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("    runner = Runner()", "    raise CannotRun('it wants a GPU')", "fixed: it wants a GPU"),
+        ("NEEDS = ()", 'NEEDS = ("no_such_module",)', "fixed: no_such_module is not installed"),
+    ],
+)
+def test_what_cannot_run_is_never_counted_as_proven(proving: World, old: str, new: str, reason: str) -> None:
+    write(proving, REAL.replace(old, new), expectations())
+    code, cells = prove(proving)
+    assert (code, cells["101"]["verdict"], cells["101"]["reason"]) == (4, "could not run", reason)
+
+
+def test_a_fix_without_a_real_program_cannot_be_run(engine: World) -> None:
+    code, cells = prove(engine)
+    assert code == 4
+    assert cells["101/slice"]["verdict"] == "could not run"
+    assert cells["101/slice"]["reason"] == "there is no real.py for engine"
+
+
+def test_a_part_that_does_not_apply_is_not_proven(proving: World) -> None:
+    proving.package("engine", "1.2", core=ENGINE.replace("[: self.limit]", "[: self.most]"))
+    code, cells = prove(proving)
+    assert (code, cells["101"]["verdict"]) == (1, "not proven")
+    assert cells["101"]["reason"].startswith("101/slice: rot: ")
+
+
+def test_a_selection_of_parts_limits_the_cases(proving: World) -> None:
+    told = json.loads(proving.run("check", "--prove", "101/slice", "--json").out)
+    assert [cell["revert"] for cell in told["cells"]] == ["101"]
