@@ -674,6 +674,119 @@ def body_moved_to_helper(state: State, chance: random.Random) -> State | None:
     return state.both(change, f"{prefix}.{new}" if prefix else new)
 
 
+def _differing_runs(state: State) -> tuple[list[Place], list[int], int] | None:
+    """For either text its place; where the runs of top statements that differ end; and where both start."""
+    places = [Place(text, state.qualname) for text in (state.fixed, state.reverted)]
+    bodies = [place.node.body for place in places]
+    least = min(map(len, bodies))
+    start = 0
+    while start < least and same(bodies[0][start], bodies[1][start]):
+        start += 1
+    shared = 0
+    while shared < least - start and same(bodies[0][-1 - shared], bodies[1][-1 - shared]):
+        shared += 1
+    return (places, [len(body) - shared for body in bodies], start) if shared else None
+
+
+def swapped_with_next(state: State, chance: random.Random) -> State | None:
+    """What the revert changes moves behind the statement that followed it."""
+    found = _differing_runs(state)
+    if found is None or found[1][0] == found[2]:
+        return None
+    places, ends, start = found
+    results = []
+    for place, end in zip(places, ends, strict=True):
+        body = place.node.body
+        if not all(
+            place.alone(each) and not isinstance(each, Function | ast.ClassDef) for each in body[start : end + 1]
+        ):
+            return None
+        if isinstance(body[end], ast.Return | ast.Raise):
+            return None
+        at, (low, high) = place.source.starts[body[start].lineno - 1], place.line_span(body[end])
+        text = place.source.text
+        results.append(text[:at] + text[low:high] + text[at:low] + text[high:])
+    return state.with_texts(*results)
+
+
+def run_moved_to_helper(state: State, chance: random.Random) -> State | None:
+    """Some statements, those that the revert changes among them, become a function of their own."""
+    found = _differing_runs(state)
+    if found is None:
+        return None
+    places, ends, start = found
+    documented = ast.get_docstring(places[0].node, clean=False) is not None
+    low = max(start - 1 - chance.randrange(2), 1 if documented else 0)
+    more = 1 + chance.randrange(2)
+    if low >= start or any(end + more > len(place.node.body) for place, end in zip(places, ends, strict=True)):
+        return None
+    runs = [place.node.body[low : end + more] for place, end in zip(places, ends, strict=True)]
+    barred = ast.Return | ast.Break | ast.Continue | ast.Yield | ast.YieldFrom | ast.Await | ast.Global | ast.Nonlocal
+    if any(isinstance(node, barred) for run in runs for each in run for node in ast.walk(each)):
+        return None
+    if any(
+        holds_long_string(each) or not place.alone(each)
+        for place, run in zip(places, runs, strict=True)
+        for each in run
+    ):
+        return None
+    local = {arg.arg for arg in ast.walk(places[0].node.args) if isinstance(arg, ast.arg)}
+    local |= {n.id for n in ast.walk(places[0].node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    names = {n.id for run in runs for each in run for n in ast.walk(each) if isinstance(n, ast.Name)}
+    stored = {
+        n.id
+        for run in runs
+        for each in run
+        for n in ast.walk(each)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    if "super" in names or "__class__" in names:
+        return None
+    arguments, given = ", ".join(sorted(names & local)), ", ".join(sorted(stored))
+    helper = _fresh(state, f"_some_of_{state.qualname.rpartition('.')[2].strip('_')}")
+    results = []
+    for place, run in zip(places, runs, strict=True):
+        text = place.source.text
+        first, last = place.source.starts[lines_of_statement(run[0]) - 1], place.line_span(run[-1])[1]
+        call = f"{place.indent(run[0])}{given + ' = ' if given else ''}{helper}({arguments})\n"
+        body = reindented(text[first:last], "    ") + (f"    return {given}\n" if given else "")
+        top = next(node for node in place.tree.body if node.lineno <= place.node.lineno <= (node.end_lineno or 0))
+        at = place.source.starts[lines_of_statement(top) - 1]
+        results.append(f"{text[:at]}def {helper}({arguments}):\n{body}\n\n{text[at:first]}{call}{text[last:]}")
+    after = state.with_texts(*results)
+    return after and replace(after, qualname=helper)
+
+
+def name_renamed_everywhere(state: State, chance: random.Random) -> State | None:
+    """A name or attribute of the changed statement is another one in the whole module."""
+    found = _around(state)
+    if found is None:
+        return None
+    _, block, index = found
+    names = {node.attr for node in ast.walk(block[index]) if isinstance(node, ast.Attribute)}
+    names |= {node.id for node in ast.walk(block[index]) if isinstance(node, ast.Name)}
+    first, last, other_last = changed_span(state.fixed, state.reverted)
+    touched = set(re.findall(r"\w+", state.fixed[first:last] + " " + state.reverted[first:other_last]))
+    usable = sorted(name for name in names - set(dir(builtins)) - touched - {"self"} if not name.startswith("__"))
+    if not usable:
+        return None
+    old = chance.choice(usable)
+    new = _fresh(state, chance.choice((f"{old}_tensor", f"new_{old}", f"{old}2")))
+    return state.both(lambda text: _names_replaced(text, old, new))
+
+
+def annotation_added(state: State, chance: random.Random) -> State | None:
+    found = _around(state)
+    if found is None:
+        return None
+    place, block, index = found
+    node = block[index]
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
+        return None
+    end = place.source.span(node.targets[0])[1]
+    return _within(state, end, end, ": object")
+
+
 def decoy_added(state: State, chance: random.Random) -> State | None:
     """A near copy of the fixed function under another name; the revert is of the first one alone."""
     return _decoy(state, chance, above=False)
@@ -705,6 +818,16 @@ def renamed_beside_decoy(state: State, chance: random.Random) -> State | None:
     """A near copy, and the function itself renamed, so that no name says which is which."""
     after = _decoy(state, chance, above=chance.random() < 0.5)
     return after and function_renamed(after, chance)
+
+
+def shared_helper(state: State, chance: random.Random) -> State | None:
+    """The expression that the change is in moves into a helper that others call too: the helper is not to be changed."""
+    after = expression_extracted(state, chance)
+    if after is None:
+        return None
+    arguments = ", ".join(arg.arg for arg in definitions(parsed(after.fixed))[after.qualname].args.args)
+    text = f"{after.fixed.rstrip()}\n\n\ndef another_user({arguments}):\n    return [{after.qualname}({arguments})]\n"
+    return state.with_texts(text, text)
 
 
 def gone_function(state: State, chance: random.Random) -> State | None:
@@ -776,6 +899,10 @@ DRIFTS: dict[str, Drift] = {
     "expression extracted": expression_extracted,
     "other expression extracted": other_expression_extracted,
     "body moved into a helper": body_moved_to_helper,
+    "swapped with the next": swapped_with_next,
+    "run moved into a helper": run_moved_to_helper,
+    "name renamed everywhere": name_renamed_everywhere,
+    "annotation added": annotation_added,
     "decoy added": decoy_added,
     "decoy added above": decoy_added_above,
     "renamed beside a decoy": renamed_beside_decoy,
@@ -783,6 +910,7 @@ DRIFTS: dict[str, Drift] = {
 """Drifts after which the revert can be told."""
 
 GONE: dict[str, Drift] = {
+    "expression in a shared helper": shared_helper,
     "function gone": gone_function,
     "function gone, a relative stays": gone_function_near_copy,
     "fix taken out": fix_taken_out,
@@ -794,7 +922,7 @@ GONE: dict[str, Drift] = {
 def drifted(state: State, how: str, chance: random.Random) -> State | None:
     """The state after the drift called ``how``; None where it has no place, or where the result does not parse."""
     after = {**DRIFTS, **GONE}[how](state, chance)
-    if after is None:
+    if after is None or after.modules == state.modules:
         return None
     try:
         for name, texts in after.modules.items():

@@ -33,14 +33,15 @@ LONGEST = 60_000
 
 def synthetic_cases(trees: Sequence[Release], count: int, seed: int = SEED) -> list[Case]:
     """``count`` cases: each drift in turn, the hopeless ones among them, and chains."""
-    ways: list[tuple[str, ...]] = [(how,) for how in (*DRIFTS, *GONE)]
-    chance = random.Random(f"{seed} chains")
-    ways += [tuple(chance.sample(list(DRIFTS), chance.choice((2, 3)))) for _ in range(len(ways) // 3)]
+    hows = (*DRIFTS, *GONE)
+    turns = len(hows) * 4 // 3
     cases: list[Case] = []
     for turn in range(count * 4):
         if len(cases) == count:
             break
-        case = _case(trees, ways[turn % len(ways)], random.Random(f"{seed} {turn}"), turn, seed)
+        chance, place = random.Random(f"{seed} {turn}"), turn % turns
+        way = (hows[place],) if place < len(hows) else tuple(chance.sample(list(DRIFTS), chance.choice((2, 3))))
+        case = _case(trees, way, chance, turn, seed)
         if case is not None:
             cases.append(case)
     return cases
