@@ -44,20 +44,37 @@ def canonical(node: object) -> str:
 
 def pieces(source: str | bytes) -> Pieces:
     """The pieces of a module's source."""
-    found: dict[str, list[str]] = {}
-    for name, text in _walk(ast.parse(source).body, ""):
-        found.setdefault(name, []).append(text)
-    return {name: tuple(texts) for name, texts in found.items()}
+    return {
+        name: tuple(text if isinstance(text, str) else canonical(text) for text, _ in found)
+        for name, found in _nodes(source).items()
+    }
 
 
-def _walk(body: Sequence[ast.stmt], prefix: str) -> Iterator[tuple[str, str]]:
+_Nodes = dict[str, list[tuple["ast.stmt | str", list[bytes]]]]
+"""Name -> its statements (of a class's head the canonical text), each with its lines."""
+
+
+def _nodes(source: str | bytes) -> _Nodes:
+    data = source.encode() if isinstance(source, str) else source
+    found: _Nodes = {}
+    for name, node, lines in _walk(ast.parse(source).body, "", data.splitlines()):
+        found.setdefault(name, []).append((node, lines))
+    return found
+
+
+def _walk(
+    body: Sequence[ast.stmt], prefix: str, lines: list[bytes]
+) -> Iterator[tuple[str, ast.stmt | str, list[bytes]]]:
     for node in body:
+        decorators = getattr(node, "decorator_list", [])
+        first = min([node.lineno, *(each.lineno for each in decorators)])
         if isinstance(node, ast.ClassDef):
-            head = [node.bases, node.keywords, node.decorator_list, getattr(node, "type_params", [])]
-            yield f"{prefix}{node.name}.{REST}", f"class {node.name} {canonical([part for part in head if part])}"
-            yield from _walk(node.body, f"{prefix}{node.name}.")
+            parts = [node.bases, node.keywords, node.decorator_list, getattr(node, "type_params", [])]
+            head = f"class {node.name} {canonical([part for part in parts if part])}"
+            yield f"{prefix}{node.name}.{REST}", head, [head.encode("ascii", "backslashreplace")]
+            yield from _walk(node.body, f"{prefix}{node.name}.", lines)
         else:
-            yield f"{prefix}{_name(node)}", canonical(node)
+            yield f"{prefix}{_name(node)}", node, lines[first - 1 : node.end_lineno]
 
 
 def _name(node: ast.stmt) -> str:
@@ -78,5 +95,13 @@ def digest(texts: Sequence[str]) -> str:
 
 def changed(before: str | bytes, after: str | bytes) -> dict[str, str]:
     """Name -> digest afterwards, of every piece that differs between two sources of one module."""
-    old, new = pieces(before), pieces(after)
-    return {name: digest(new.get(name, ())) for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)}
+    old, new = _nodes(before), _nodes(after)
+    found: dict[str, str] = {}
+    for name in dict.fromkeys((*old, *new)):
+        was, now = old.get(name, []), new.get(name, [])
+        if [lines for _, lines in was] == [lines for _, lines in now]:
+            continue  # the same text is the same tree, and most of a module is
+        texts = [tuple(node if isinstance(node, str) else canonical(node) for node, _ in each) for each in (was, now)]
+        if texts[0] != texts[1]:
+            found[name] = digest(texts[1])
+    return found
