@@ -5,6 +5,7 @@
 #   make test-all   the core's tests on Python 3.10 to 3.13, where those are found
 #   make gpu-test   the tests that need an NVIDIA GPU (tests/gpu), and their evidence, into docs/evidence; an environment
 #                   that has prtoggle and torch: make gpu-test GPU_PYTHON=python3; without evidence: EVIDENCE=
+#   make prove-all  each fix in each release of SGLang, fixed and reverted, and its table into docs/proof.md; takes minutes
 #   make lint       ruff and mypy          make fix   let ruff repair what it can
 #   make bench      the benchmarks, into docs/benchmarks.md
 #   make build      an sdist and a wheel, in dist/
@@ -16,10 +17,11 @@ PYTHON ?= python3
 PYTEST_ARGS ?= -n 2
 GPU_ARGS ?= -n 4 --dist worksteal
 EVIDENCE ?= docs/evidence
+RELEASES ?= sglang>=0.5.13
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all gpu-test lint fix bench build clean venv
+.PHONY: demo test test-all gpu-test prove-all lint fix bench build clean venv
 
 venv:
 	@$(PYTHON) scripts/devenv.py $(VENV) --extras dev,torch
@@ -35,6 +37,11 @@ test-all:
 
 gpu-test: $(if $(GPU_PYTHON),,venv)
 	@PRTOGGLE_EVIDENCE=$(EVIDENCE) $(or $(GPU_PYTHON),$(BIN)/python) -m pytest tests/gpu $(GPU_ARGS)
+
+# What is not proven stands in the table too, and then this fails.
+prove-all: venv
+	@status=0; $(BIN)/prtoggle check --prove --against '$(RELEASES)' --json > .proof.json || status=$$?; \
+	$(BIN)/python scripts/make_proof.py .proof.json && rm -f .proof.json && exit $$status
 
 lint: venv
 	$(BIN)/ruff check
