@@ -1,5 +1,8 @@
 """Runs the core's tests, those without torch, SGLang or a GPU, on every Python from 3.10 to 3.13 that is found.
 
+Slow ones are among them: a thousand toggles under eight threads, thousands of modules made at random, servers that are
+toggled from outside.
+
 A Python is looked for on PATH (``python3.12``) and among pyenv's versions. One that is not there is named and passed
 over; at least one must be. What follows ``--`` goes to pytest.
 
