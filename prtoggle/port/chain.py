@@ -23,11 +23,10 @@ def port(revert: Revert, trees: Sequence[Tree]) -> Carried | CannotTell:
     if len(releases) < 2:
         return Carried(revert, ())
     stepped = _stepped(revert, releases)
-    if len(releases) == 2:
+    # What a small step cannot tell, a leap over it cannot either, whatever it finds at its end.
+    if len(releases) == 2 or isinstance(stepped, CannotTell):
         return stepped
     leapt = carried(revert, releases[0], releases[-1])
-    if isinstance(stepped, CannotTell):
-        return leapt if isinstance(leapt, Carried) else stepped
     if isinstance(leapt, CannotTell):
         return stepped
     if not alike_texts(stepped.revert.modules, leapt.revert.modules):

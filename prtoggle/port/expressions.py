@@ -150,6 +150,9 @@ class _Pairing:
         if type(old) is not type(new) and not (isinstance(old, DEFINITIONS) and isinstance(new, DEFINITIONS)):
             return
         self.found[id(old)] = new
+        if isinstance(old, ast.Call) and isinstance(new, ast.Call) and not self._same_function(old, new):
+            self.node(old.func, new.func, head=False)
+            return
         for field in fields_of(old):
             if head and field in _BLOCKS and isinstance(getattr(old, field), list):
                 continue
@@ -158,6 +161,17 @@ class _Pairing:
                 self.node(one, other, head=False)
             elif isinstance(one, list) and isinstance(other, list):
                 self.lists(one, other)
+
+    def _same_function(self, old: ast.Call, new: ast.Call) -> bool:
+        """Whether two calls may be one: of functions that end in the same name, or with the same arguments."""
+        if isinstance(old.func, ast.Attribute) and isinstance(new.func, ast.Attribute):
+            name = ("a", old.func.attr)
+            if (self.rename(name) if self.rename else old.func.attr) == new.func.attr:
+                return True
+        if key(old.func, self.rename) == key(new.func):
+            return True
+        mine = [key(each, self.rename) for each in (*old.args, *old.keywords)]
+        return bool(mine) and mine == [key(each) for each in (*new.args, *new.keywords)]
 
     def lists(self, one: list[Any], other: list[Any]) -> None:
         if any(not isinstance(item, ast.AST) for item in (*one, *other)):

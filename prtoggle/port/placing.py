@@ -11,13 +11,13 @@ Example::
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Callable, Collection, Sequence
+from itertools import pairwise
 
 from prtoggle.edits.pattern_tree import is_elif
 from prtoggle.port.difference import Change, Hunk, Reword
 from prtoggle.port.effects import Resolve
-from prtoggle.port.fragments import Untellable, statements
+from prtoggle.port.fragments import Untellable, blanks, indented, own_lines, statements
 from prtoggle.port.rewording import reword
 from prtoggle.port.sheet import Sheet
 from prtoggle.port.site import Site, neighbour
@@ -52,7 +52,7 @@ class Placer:
         if change.statements and not put:
             return self._take_out(change)
         if change.statements:
-            return self._replace(change)
+            return self._unwrap(change) or self._wrap(change) or self._replace(change)
         return self._put_in(change)
 
     def _reword(self, change: Reword) -> tuple[Statement, tuple[str, ...]]:
@@ -119,12 +119,58 @@ class Placer:
                 )
             if is_elif(self.site.new.module.source, new.node):
                 raise Untellable("an elif cannot be replaced alone", new.line)
-        for one, other in itertools.pairwise(news):
+        for one, other in pairwise(news):
             if neighbour(one, +1) is not other:
                 raise Untellable("the drift put statements between those that the revert replaces", other.line)
         self.sheet.put(news[0], -1, self._text(hunk, news[0]))
         for new in news:
             self.sheet.take_out(new)
+        return news[0], self._how(hunk.statements[0], news[0])
+
+    def _unwrap(self, hunk: Hunk) -> tuple[Statement, tuple[str, ...]] | None:
+        """The revert takes a head away from around statements that stay: so it does here, whatever became of them."""
+        [old, *more] = hunk.statements
+        if more or not isinstance(old.node, (ast.If, ast.With)) or list(old.blocks) != ["body"]:
+            return None
+        if [key(node) for node in hunk.put] != [s.whole for s in old.blocks["body"]]:
+            return None
+        new = self.site.counterpart(old, self.changed)
+        if not self.site.aligned.same_head(old, new) or list(new.blocks) != ["body"]:
+            return None
+        source, block = self.site.new.module.source, new.blocks["body"]
+        if is_elif(source, new.node):
+            return None
+        top, bottom = own_lines(source, block[0].node, block[-1].node)
+        while source.line(top - 1).lstrip().startswith("#"):
+            top -= 1
+        first, last = own_lines(source, new.node, new.node)
+        text = source.text[source.starts[top - 1] : source.starts[bottom]].replace("\r\n", "\n").replace("\r", "\n")
+        written = source.with_newlines(indented(text, self.sheet.indent_at(new)))
+        self.sheet.write(source.starts[first - 1], source.starts[last], written)
+        return new, self._how(old, new)
+
+    def _wrap(self, hunk: Hunk) -> tuple[Statement, tuple[str, ...]] | None:
+        """The revert puts a head around statements that stay: so it does here, whatever became of them."""
+        [put, *more] = hunk.put
+        if more or not isinstance(put, (ast.If, ast.With)) or getattr(put, "orelse", None):
+            return None
+        if [key(node) for node in put.body] != [s.whole for s in hunk.statements]:
+            return None
+        news = [self.site.counterpart(old, self.changed) for old in hunk.statements]
+        if any(neighbour(one, +1) is not other for one, other in pairwise(news)):
+            return None
+        source, theirs = self.site.new.module.source, self.reverted.source
+        if any(is_elif(source, new.node) for new in news):
+            return None
+        top, bottom = own_lines(source, news[0].node, news[-1].node)
+        head, _ = own_lines(theirs, put, put)
+        body, _ = own_lines(theirs, put.body[0], put.body[-1])
+        indent = self.sheet.indent_at(news[0])
+        unit = blanks(theirs.line(body))[len(blanks(theirs.line(head))) :]
+        whole = statements(theirs, [put], indent, self.site.aligned.rename).split("\n")[: body - head]
+        text = source.text[source.starts[top - 1] : source.starts[bottom]].replace("\r\n", "\n").replace("\r", "\n")
+        written = "\n".join(whole) + "\n" + indented(text, indent + unit)
+        self.sheet.write(source.starts[top - 1], source.starts[bottom], source.with_newlines(written))
         return news[0], self._how(hunk.statements[0], news[0])
 
     def _text(self, hunk: Hunk, beside: Statement) -> str:

@@ -102,6 +102,8 @@ class _Rewording:
         wanted = self._key(old)
         there = self.pairs.get(id(old))
         if there is not None and key(there) == wanted:
+            if isinstance(old, (ast.Name, ast.Constant)) and not self._same_context(old, there):
+                raise Untellable(f"{self._show(old)} stands in something else now", self.new.line)
             return there
         mine = [node for node in _nodes(self.old.node) if key(node) == key(old)]
         found = [node for node in _nodes(self.new.node) if key(node) == wanted]
@@ -112,6 +114,18 @@ class _Rewording:
         raise Untellable(
             f"both the revert and the drift change {self._show(old)} (now {ast.unparse(there)})", self.new.line
         )
+
+    def _same_context(self, old: ast.AST, new: ast.AST) -> bool:
+        """Whether what is directly around two small expressions is the same; a call may have got other arguments."""
+        one, other = _parent(self.old.node, old), _parent(self.new.node, new)
+        if one is None or other is None or one is self.old.node or type(one) is not type(other):
+            return one is self.old.node and other is self.new.node
+        if isinstance(one, ast.keyword):
+            return True  # Paired by its name, in a call of the same function.
+        if isinstance(one, ast.Call) and isinstance(other, ast.Call) and old is not one.func:
+            return self._key(one.func) == key(other.func) or self.pairs.get(id(one.func)) is other.func
+        mine = [self._key(child) for child in ast.iter_child_nodes(one) if child is not old]
+        return mine == [key(child) for child in ast.iter_child_nodes(other) if child is not new]
 
     def _show(self, node: ast.AST) -> str:
         return ast.unparse(node)
@@ -212,6 +226,13 @@ class _Rewording:
             indent = row[: len(row) - len(row.lstrip())]
             written = "".join(f"{indent}@{text}\n" for text in texts)
             self.sheet.write(lines[line - 1], lines[line - 1], self.source.with_newlines(written))
+
+
+def _parent(root: ast.AST, node: ast.AST) -> ast.AST | None:
+    for each in ast.walk(root):
+        if any(child is node for child in ast.iter_child_nodes(each)):
+            return each
+    return None
 
 
 def _nodes(statement: ast.AST) -> list[ast.AST]:

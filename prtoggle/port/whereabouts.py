@@ -83,6 +83,10 @@ class Release:
             return self._body(unit, before)
         near = self._new(here, before, module) if here else []
         found = self._best(unit, near)
+        if found is not None and found.name != unit.name:
+            # Another of its name elsewhere may be it as well.
+            namesakes = [u for u in self._far(unit, before, by_words=False) if u.name == unit.name]
+            found = self._best(unit, [*near, *namesakes])
         if found is None:
             found = self._best(unit, [*near, *self._far(unit, before)])
         if found is None:
@@ -135,9 +139,13 @@ class Release:
             raise Untellable(f"class {unit.qualname} of {unit.module.module} is gone, and no one new class is like it")
         return self._named(found[0], unit)
 
-    def _far(self, unit: Unit, before: Release) -> list[Unit]:
+    def _far(self, unit: Unit, before: Release, *, by_words: bool = True) -> list[Unit]:
         """Functions of other modules, new there, that could be it."""
-        words = sorted((w for w in unit.bag if w.isidentifier() and len(w) > 5), key=lambda w: (-len(w), w))[:12]
+        words = (
+            []
+            if not by_words
+            else sorted((w for w in unit.bag if w.isidentifier() and len(w) > 5), key=lambda w: (-len(w), w))[:12]
+        )
         found = []
         for parsed in self._modules_with([f"def {unit.name}"], words):
             if parsed.module != unit.module.module:

@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests.port.helpers import carried, hows, only, refused
+from tests.port.helpers import carried, hows, only, refused, same
 
 FIXED = """\
     import math
@@ -266,3 +266,19 @@ def test_an_expression_that_moved_into_a_helper() -> None:
     assert hows(fixed, reverted, after) == ["expression moved into a helper"]
     assert "is not in line 6" in refused(fixed, reverted, after.replace("a * b * limit", "a + b * limit"))
     assert "is not in line 6" in refused(fixed, reverted, after + "\n\ny = _size(1, 2, 3)\n")
+
+
+GUARDED = "def f(a, n):\n    x = g(a)\n    if n > 1:\n        # note\n        x = h(\n            x)\n        k(x)\n    return x\n"
+BARE = "def f(a, n):\n    x = g(a)\n    # note\n    x = h(\n        x)\n    k(x)\n    return x\n"
+
+
+def test_a_guard_that_the_revert_takes_away_from_around_statements_that_drifted() -> None:
+    after = GUARDED.replace("k(x)", "k(x, n)")
+    assert only(carried(GUARDED, BARE, after)) == BARE.replace("k(x)", "k(x, n)")
+
+
+def test_a_guard_that_the_revert_puts_around_statements_that_drifted() -> None:
+    bare, guarded = (text.replace("    # note\n", "").replace("    # note\n", "") for text in (BARE, GUARDED))
+    guarded = guarded.replace("        x = h", "    x = h") if "            x = h" in guarded else guarded
+    after = bare.replace("k(x)", "k(x, n)")
+    assert same(only(carried(bare, guarded, after)), guarded.replace("k(x)", "k(x, n)"))
