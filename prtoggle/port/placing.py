@@ -198,6 +198,7 @@ class Placer:
                     return one, +1, above
                 if _loose(hunk):
                     return one, +1, above
+                self._not_there_yet(hunk, one, +1)
                 raise Untellable("the drift put statements where the revert puts some", one.line)
             # One neighbour is gone: then what the drift left beside the other has to be what followed.
             if one:

@@ -67,6 +67,7 @@ class _Carrying:
         self.placed: list[_Placed] = []
         self.sites: dict[tuple[Unit, Unit], Site] = {}
         self.where = ""
+        self.there: Parsed | None = None
 
     def answer(self) -> Carried | CannotTell:
         try:
@@ -74,9 +75,15 @@ class _Carrying:
                 self._module(texts)
             modules = tuple(self._written(name, sheet) for name, sheet in sorted(self.sheets.items()))
         except Untellable as error:
-            nearest = f"line {error.nearest}" if error.nearest else ""
+            nearest = self._passage(error.nearest) if error.nearest else ""
             return CannotTell(error.reason, self.where, nearest, self.after.label, tuple(self.steps))
         return Carried(Revert(self.after.label, modules), tuple(self.steps))
+
+    def _passage(self, line: int) -> str:
+        """A line of the other release, to look at."""
+        if self.there is None:
+            return f"line {line}"
+        return f"{self.there.module}:{line}: {self.there.source.line(line).strip()}"
 
     def _module(self, texts: Texts) -> None:
         self.where = f"{self.before.label} {texts.module}"
@@ -94,7 +101,9 @@ class _Carrying:
         changed = {statement for change in changes for statement in _statements(change)}
         for unit, mine in by_unit.items():
             self.where = f"{self.before.label} {texts.module}:{unit.qualname}:{mine[0].line}"
+            self.there = None
             home = self.after.home(unit, self.before)
+            self.there = home.unit.module
             site = self._site(unit, home.unit)
             rest = self._branches(mine, home, site, reverted)
             for change in rest:
