@@ -37,6 +37,10 @@ class Alignment:
         self._left_over()
         self.renames = self._renames()
 
+    def forget(self, introduced: set[Name]) -> None:
+        """Names that the revert introduces are no new names of what the drift renamed."""
+        self.renames = {old: new for old, new in self.renames.items() if (old[0], new) not in introduced}
+
     def rename(self, name: Name) -> str:
         """What the identifier is called now."""
         return self.renames.get(name, name[1])

@@ -53,26 +53,59 @@ def does(effect: Effect, function: Unit, parameter: str, resolve: Resolve, deep:
     found = 0
     loads: dict[str, str] = {}
     for statement in function.node.body:
-        same = effect_of(statement)
-        if same and key(same.receiver) == key(ast.Name(parameter)):
-            if same.method != effect.method or key(same.amount) != key(effect.amount):
-                return False
-            found += 1
-            continue
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target, loaded = statement.targets[0], _loaded(statement.value)
             if isinstance(target, ast.Name) and loaded is not None and _mentions(loaded, parameter):
                 loads[target.id] = key(loaded)
-        for call in [node for node in ast.walk(statement) if isinstance(node, ast.Call)]:
-            if _stores_sum(call, effect, parameter, loads):
-                found += 1
-            elif deep:
-                called = _called(call)
-                inner = resolve(function, called) if called else None
-                name = parameter_for(call, inner, parameter) if inner else None
-                if inner and name and does(effect, inner, name, resolve, deep - 1):
-                    found += 1
+        done = _times(statement, effect, function, parameter, resolve, deep, loads)
+        if done and hasattr(statement, "body"):
+            return False  # Under a condition, or over and over.
+        if not found and not done and _may_leave(statement):
+            return False
+        found += done
     return found == 1
+
+
+def _times(
+    statement: ast.stmt,
+    effect: Effect,
+    function: Unit,
+    parameter: str,
+    resolve: Resolve,
+    deep: int,
+    loads: dict[str, str],
+) -> int:
+    """How often a statement has the effect, or another of its kind (which counts as too often)."""
+    found = 0
+    for node in ast.walk(statement):
+        if isinstance(node, ast.stmt) and (same := effect_of(node)) and key(same.receiver) == key(ast.Name(parameter)):
+            agrees = same.method == effect.method and key(same.amount) == key(effect.amount)
+            found += 1 if agrees else 2
+        if not isinstance(node, ast.Call):
+            continue
+        if _stores_sum(node, effect, parameter, loads):
+            found += 1
+        elif deep and (called := _called(node)) and (inner := resolve(function, called)) is not None:
+            name = parameter_for(node, inner, parameter)
+            found += bool(name and does(effect, inner, name, resolve, deep - 1))
+    return found
+
+
+def _may_leave(statement: ast.stmt) -> bool:
+    """Whether a statement may return; not where there is nothing to work on (``if count == 0: return``)."""
+    if isinstance(statement, ast.If) and isinstance(statement.test, ast.Compare) and not statement.orelse:
+        test = statement.test
+        last = test.comparators[-1]
+        if (
+            len(test.ops) == 1
+            and isinstance(test.ops[0], ast.Eq)
+            and isinstance(last, ast.Constant)
+            and last.value == 0
+        ):
+            return False
+    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        return False
+    return any(isinstance(node, ast.Return) for node in ast.walk(statement))
 
 
 def parameter_for(call: ast.Call, function: Unit, argument: ast.expr | str) -> str | None:
@@ -99,7 +132,10 @@ def _loaded(node: ast.AST) -> ast.expr | None:
 
 
 def _stores_sum(call: ast.Call, effect: Effect, parameter: str, loads: dict[str, str]) -> bool:
-    if not (isinstance(call.func, ast.Attribute) and call.func.attr == "store" and len(call.args) >= 2):
+    if (
+        not (isinstance(call.func, ast.Attribute) and call.func.attr == "store" and len(call.args) == 2)
+        or call.keywords
+    ):
         return False
     place, value = call.args[0], call.args[1]
     if not _mentions(place, parameter) or not isinstance(value, ast.BinOp):

@@ -24,7 +24,7 @@ from prtoggle.port.names import dangling, missing
 from prtoggle.port.placing import Placer
 from prtoggle.port.sheet import Sheet
 from prtoggle.port.site import Site
-from prtoggle.port.syntax import Parsed, Statement, Unit, key, parsed_text
+from prtoggle.port.syntax import Parsed, Statement, Unit, key, names_in, parsed_text
 from prtoggle.port.values import CannotTell, Carried, Revert, Step, Texts, Tree
 from prtoggle.port.whereabouts import Home, Release, release_of
 
@@ -105,6 +105,8 @@ class _Carrying:
             home = self.after.home(unit, self.before)
             self.there = home.unit.module
             site = self._site(unit, home.unit)
+            known = set(names_in(unit.node)) if not unit.is_body else unit.module.identifiers.keys()
+            site.aligned.forget({name for change in mine for node in _put(change) for name in names_in(node)} - known)
             rest = self._branches(mine, home, site, reverted)
             for change in rest:
                 self._change(change, home, site, reverted, changed)

@@ -282,3 +282,14 @@ def test_a_guard_that_the_revert_puts_around_statements_that_drifted() -> None:
     guarded = guarded.replace("        x = h", "    x = h") if "            x = h" in guarded else guarded
     after = bare.replace("k(x)", "k(x, n)")
     assert same(only(carried(bare, guarded, after)), guarded.replace("k(x)", "k(x, n)"))
+
+
+def test_a_function_that_may_return_before_it_does_it_is_refused() -> None:
+    reverted = STEP.replace("        p.pos.add_(1)\n", "")
+    hasty = KERNEL.replace("    kernel[", "    if x:\n        return x\n    kernel[")
+    guarded = KERNEL.replace("    tl.store", "    if here:\n        tl.store")
+    masked = KERNEL.replace("here + 1)", "here + 1, mask=x)")
+    for kernel in (hasty, guarded, masked):
+        assert "lacks it" in refused({"p.m": STEP}, {"p.m": reverted}, {"p.m": SPLIT, "p.kernels": kernel})
+    empty = hasty.replace("if x:", "if x == 0:")
+    assert carried({"p.m": STEP}, {"p.m": reverted}, {"p.m": SPLIT, "p.kernels": empty})
