@@ -75,7 +75,7 @@ class Draft:
         self.runs.append([])
         return self.method(self.worker, forward_batch)
 
-    def forward(self, forward_batch: Any) -> Any:
+    def forward(self, forward_batch: Any, **_: Any) -> Any:
         import torch
 
         self.runs[-1].append(forward_batch.positions.tolist())
@@ -214,7 +214,9 @@ def capture(module: ModuleType, draft: Draft) -> dict[str, Any]:
         eagle_worker=draft.worker,
         deepep_adapter=SimpleNamespace(capture=nothing),
         draft_attn_backend=SimpleNamespace(
-            init_forward_metadata_in_graph=nothing, init_forward_metadata_out_graph=nothing
+            init_forward_metadata_in_graph=nothing,
+            init_forward_metadata_out_graph=nothing,
+            init_forward_metadata_capture_cuda_graph=nothing,  # before 0.5.13
         ),
         model_runner=SimpleNamespace(
             spec_algorithm=SimpleNamespace(is_standalone=lambda: False),
