@@ -248,8 +248,8 @@ def portrait(module: types.ModuleType, helpers: Helpers) -> dict[str, object]:
         cells = [shown(value) for step, value in inside(each) if step != "~" and not callable(value)]
         found[path] = (
             fingerprint(each.__code__),
-            each.__defaults__,
-            each.__kwdefaults__ or None,
+            without_addresses(repr(each.__defaults__)),
+            without_addresses(repr(each.__kwdefaults__ or None)),
             {name: str(value) for name, value in each.__annotations__.items()},
             each.__doc__,
             each.__qualname__,
