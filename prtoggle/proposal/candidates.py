@@ -68,6 +68,19 @@ def candidates(atom: Atom, fixed: SourceText, reverted: SourceText, earlier: Ato
         yield from _kept((parent,), (into,), reverted)
 
 
+def rewrites(old: ast.stmt, new: ast.stmt, fixed: SourceText, reverted: SourceText) -> Iterator[Candidate]:
+    """All lines of a definition from the first to the last that differ: for a rewrite that has no smaller pieces."""
+    (a, b), (c, d) = first_and_last(fixed, [old]), first_and_last(reverted, [new])
+    most = min(b - a, d - c)
+    before = next((k for k in range(most) if fixed.line(a + k) != reverted.line(c + k)), most)
+    behind = next((k for k in range(most - before) if fixed.line(b - k) != reverted.line(d - k)), most - before)
+    for more in range(_CONTEXT):
+        first, last = max(before - more, 0), max(behind - more, 0)
+        match, text = _dedented(fixed, a + first, b - last), _dedented(reverted, c + first, d - last)
+        if match.strip() and text.strip():
+            yield Candidate(LinesEdit(match, "replace", text))
+
+
 def _weight(node: ast.AST) -> int:
     return sum(isinstance(each, _SAYING) for each in ast.walk(node))
 

@@ -24,7 +24,7 @@ from prtoggle.edits.outcome import Found, Outcome, Replacement
 from prtoggle.edits.scope import Scope, enclosing, resolve
 from prtoggle.edits.text import SourceText
 from prtoggle.proposal.atoms import DEFINITIONS, Atom, atoms, blocks, deletes
-from prtoggle.proposal.candidates import Candidate, candidates
+from prtoggle.proposal.candidates import Candidate, candidates, rewrites
 from prtoggle.proposal.spelled import beginning, spell
 
 _HOLES = re.compile(r"\$(?:\.\.\.)?\w+")
@@ -96,11 +96,30 @@ class _Writing:
 
     def edits(self, known: Sequence[Known]) -> tuple[Written, ...]:
         for atom, was in zip(self.wanted, self.earlier, strict=True):
-            if atom.key in self.left and not any(self._take(*each) for each in self._ways(atom, was, known)):
+            if atom.key not in self.left or any(self._take(*each) for each in self._ways(atom, was, known)):
+                continue
+            if not self._rewritten(atom):
                 raise Unwritable(_line(atom), "no edit was found that makes this change alone")
         if self.left:
             raise Unwritable(_line(self.wanted[0]), "the edits together do not make the change")
         return tuple(written for written, _ in self.chosen)
+
+    def _rewritten(self, atom: Atom) -> bool:
+        """Whether one edit makes all of a definition around the atom, in place of those that were chosen in it."""
+        for parent, into in reversed(atom.parents):
+            if not isinstance(parent, DEFINITIONS):
+                continue
+            name = enclosing(self.fixed, parent.lineno)
+            chosen, left = self.chosen, self.left
+            self.chosen = [each for each in chosen if f"{each[0].qualname}.".find(f"{name}.") != 0]
+            made = self._made(self.chosen)
+            if made is not None:
+                self.left = {each.key for each in atoms(SourceText(made), self.reverted)}
+                ways = rewrites(parent, into, self.fixed, self.reverted)
+                if atom.key in self.left and any(self._take(atom, name, way, False) for way in ways):
+                    return True
+            self.chosen, self.left = chosen, left
+        return False
 
     def _ways(
         self, atom: Atom, was: Atom | None, known: Sequence[Known]

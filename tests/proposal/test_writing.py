@@ -205,11 +205,17 @@ def test_an_edit_of_the_old_variant_that_does_something_else_is_not() -> None:
     assert not edit.reused
 
 
+def test_a_function_that_is_another_one_is_rewritten() -> None:
+    fixed = "def f(a):\n    x = a; y = 2\n    if x:\n        return y\n    return 0\n"
+    reverted = "def f(a):\n    y = 1; x = a\n    while x:\n        y = g(y)\n        x -= 1\n    return y\n"
+    edits = written(reverted, fixed=fixed)
+    assert tree(applied(edits, fixed)) == tree(reverted)
+
+
 def test_a_place_that_no_edit_can_name_is_said() -> None:
-    program = "def f():\n    x = 1; y = 2\n"
     with pytest.raises(Unwritable) as error:
-        written("def f():\n    x = 1; y = 2; x = 1\n", fixed=program)
-    assert error.value.line == 2
+        written("x = 1; y = 2; x = 1\n", fixed="x = 1; y = 2\n")
+    assert error.value.line == 1
 
 
 STATEMENTS = (

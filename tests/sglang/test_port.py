@@ -83,7 +83,8 @@ def test_what_is_ported_is_what_a_person_wrote(number: str, version: str, tmp_pa
 
 
 def test_a_toggle_of_sglang_that_is_dead_is_ported_from_where_it_lives(tmp_path: Path) -> None:
-    ran = command("port", "26972", "--source", "registry", "--to", "sglang==0.5.16", fixes=tmp_path)
+    via = ("--via", "sglang>=0.5.13,<0.5.21")
+    ran = command("port", "26972", "--source", "registry", "--to", "sglang==0.5.16", *via, fixes=tmp_path)
     assert ran.returncode == 0, ran.stderr
     (file := tmp_path / "pr26972_x" / "revert.yaml").parent.mkdir()
     file.write_text(ran.stdout)
