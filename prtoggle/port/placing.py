@@ -27,7 +27,7 @@ from prtoggle.port.syntax import Parsed, Statement, Unit, key
 class Placer:
     """For the changes of one unit. ``changed``: the statements of the fixed text that the revert takes out or rewords.
 
-    ``resolve`` and ``is_new``: as for :func:`~prtoggle.port.rewording.reword`.
+    ``put``: the keys of statements that the revert puts somewhere. ``resolve`` and ``is_new``: as for :func:`~prtoggle.port.rewording.reword`.
     """
 
     def __init__(
@@ -38,9 +38,11 @@ class Placer:
         changed: Collection[Statement],
         resolve: Resolve,
         is_new: Callable[[Unit], bool],
+        put: Collection[str],
     ) -> None:
         self.site, self.reverted, self.sheet, self.changed = site, reverted, sheet, changed
         self.resolve, self.is_new = resolve, is_new
+        self.put = put
 
     def place(self, change: Change) -> tuple[Statement, tuple[str, ...]]:
         """Put the change on the sheet; where it is, and how it came there. Raises :class:`Untellable`."""
@@ -89,18 +91,48 @@ class Placer:
             if self.site.aligned.same_head(old, new) and inside == list(new.inside()):
                 return [old]
         leaves = [each for each in old.inside() if not each.compound]
+        if any(each.whole in self.put for each in (old, *leaves)):
+            raise Untellable(f"the revert moves a statement that the drift changed: {self.site.show(old)}")
         heads = [old, *(each for each in old.inside() if each.compound)]
         if any(not isinstance(head.node, ast.If) for head in heads):
             raise Untellable(
                 f"the drift changed the block that the revert takes out: {self.site.show(old)}", new.line if new else 0
             )
+        self._nothing_else_inside(old, leaves)
         return leaves
+
+    def _nothing_else_inside(self, old: Statement, leaves: Sequence[Statement]) -> None:
+        """What the drift put into the ``if`` that the revert takes out must be there for its conditions alone."""
+        back = self.site.aligned.back
+        mine = {old, *old.inside()}
+        outer: Statement | None = None
+        for leaf in leaves:
+            each = self.site.aligned.of.get(leaf)
+            while each is not None and each.parent is not None and isinstance(each.parent.node, ast.If):
+                each = each.parent
+                if each not in back or back[each] in mine:
+                    outer = each
+        if outer is None:
+            return
+        within = [each for each in outer.inside() if back.get(each) not in mine]
+        names = {id(node) for node in ast.walk(outer.node)}
+        for each in within:
+            if isinstance(each.node, (ast.If, ast.Import, ast.ImportFrom)):
+                continue
+            stored = _plain_names(each.node)
+            elsewhere = (n for n in ast.walk(self.site.new.node) if isinstance(n, ast.Name) and id(n) not in names)
+            if stored is None or any(node.id in stored for node in elsewhere):
+                raise Untellable(
+                    f"the drift put more into the block that the revert takes out: {self.site.show(each)}", each.line
+                )
 
     def _may_go(self, old: Statement, new: Statement) -> None:
         """A statement that says something else now may only be taken out where it still does the same thing."""
         source = self.site.new.module.source
         if isinstance(new.node, ast.stmt) and is_elif(source, new.node):
             raise Untellable("an elif cannot be taken out alone", new.line)
+        if old.whole in self.put and not self.site.exact(old, new):
+            raise Untellable(f"the revert moves a statement that the drift changed: {self.site.show(old)}", new.line)
         if old.compound or self.site.aligned.same_head(old, new):
             return
         one, other = _target(old.node, self.site), _target(new.node, None)
@@ -265,6 +297,13 @@ class Placer:
         if not self.site.same_parent(old, new):
             found.append("wrapped in another block")
         return tuple(found)
+
+
+def _plain_names(node: ast.AST) -> set[str] | None:
+    """The names that an assignment assigns to; None for everything else."""
+    if isinstance(node, ast.Assign) and all(isinstance(target, ast.Name) for target in node.targets):
+        return {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return None
 
 
 def _beside(keys: list[str], block: list[str], at: int) -> bool:

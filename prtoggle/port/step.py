@@ -68,6 +68,7 @@ class _Carrying:
         self.sites: dict[tuple[Unit, Unit], Site] = {}
         self.where = ""
         self.there: Parsed | None = None
+        self.put: set[str] = set()
 
     def answer(self) -> Carried | CannotTell:
         try:
@@ -95,6 +96,7 @@ class _Carrying:
         changes = difference(fixed, reverted)
         if not changes:
             raise Untellable("the revert changes no syntax")
+        self.put = {key(node) for change in changes for put in _put(change) for node in _statements_in(put)}
         by_unit: dict[Unit, list[Change]] = {}
         for change in changes:
             by_unit.setdefault(change.unit, []).append(change)
@@ -147,7 +149,7 @@ class _Carrying:
         sheet = self._sheet(site.new.module)
         mark = sheet.mark()
         try:
-            return Placer(site, reverted, sheet, changed, self.after.function, self._is_new).place(change)
+            return Placer(site, reverted, sheet, changed, self.after.function, self._is_new, self.put).place(change)
         except Untellable:
             sheet.back_to(mark)
             raise
@@ -231,6 +233,11 @@ def _statements(change: Change) -> Sequence[Statement]:
     if not isinstance(change, Hunk):
         return [change.statement]
     return [each for old in change.statements for each in (old, *old.inside())]
+
+
+def _statements_in(node: ast.AST) -> list[ast.AST]:
+    kept = (ast.Pass, ast.Break, ast.Continue)
+    return [each for each in ast.walk(node) if isinstance(each, ast.stmt) and not isinstance(each, kept)]
 
 
 def _put(change: Change) -> Iterable[ast.AST]:
