@@ -14,11 +14,12 @@ from dataclasses import replace
 from prtoggle.port.equal import alike_texts
 from prtoggle.port.step import carried
 from prtoggle.port.values import CannotTell, Carried, Revert, Tree
-from prtoggle.port.whereabouts import Release, release_of
+from prtoggle.port.whereabouts import Release, forget_most, release_of
 
 
 def port(revert: Revert, trees: Sequence[Tree]) -> Carried | CannotTell:
     """``revert``, which stands in ``trees[0]``, in ``trees[-1]``."""
+    forget_most()
     releases = [release_of(tree) for tree in trees]
     if len(releases) < 2:
         return Carried(revert, ())
@@ -39,6 +40,7 @@ def port(revert: Revert, trees: Sequence[Tree]) -> Carried | CannotTell:
 def _stepped(revert: Revert, releases: Sequence[Release]) -> Carried | CannotTell:
     answer = Carried(revert, ())
     for before, after in itertools.pairwise(releases):
+        forget_most()
         following = carried(answer.revert, before, after)
         if isinstance(following, CannotTell):
             return replace(following, steps=(*answer.steps, *following.steps))

@@ -57,7 +57,7 @@ def dangling(fixed: Parsed, result: Parsed) -> str | None:
     return None
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=12)
 def module_names(parsed: Parsed) -> set[str]:
     """What is bound at the top of a module, under ``if`` and ``try`` too, or by ``global``."""
     found = bound(parsed.tree)

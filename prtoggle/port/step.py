@@ -221,7 +221,7 @@ class _Carrying:
         return Texts(name, fixed, text)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=24)
 def _compiled(text: str) -> None:
     """Raises what :func:`compile` raises."""
     with warnings.catch_warnings():

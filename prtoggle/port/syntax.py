@@ -280,7 +280,7 @@ class Parsed:
                 parent.blocks[field] = made
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=12)
 def parsed_text(module: str, text: str) -> Parsed:
     """As :class:`Parsed`; the latest are remembered."""
     return Parsed(module, text)

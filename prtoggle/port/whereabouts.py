@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import re
 import weakref
-from collections import Counter
+from collections import Counter, OrderedDict
 from dataclasses import dataclass
 
 from prtoggle.port.fragments import Untellable
@@ -49,6 +49,8 @@ class Release:
 
     def parsed(self, module: str) -> Parsed | None:
         """A module; None where there is none that parses."""
+        _USED[weakref.ref(self), module] = None
+        _USED.move_to_end((weakref.ref(self), module))
         if module not in self._parsed:
             text = self.tree.text(module)
             try:
@@ -59,8 +61,15 @@ class Release:
 
     def has(self, module: str, qualname: str) -> bool:
         """Whether the release has that definition."""
+        text = self.tree.text(module)
+        if text is None or re.search(rf"\b(?:def|class)\s+{re.escape(_last(qualname))}\b", text) is None:
+            return False
         parsed = self.parsed(module)
         return parsed is not None and parsed.unit(qualname) is not None
+
+    def forget(self, module: str) -> None:
+        """Drop a parsed module."""
+        self._parsed.pop(module, None)
 
     def parsed_as(self, module: str, text: str) -> Parsed:
         """A module that has this text, or would have. Raises what :func:`ast.parse` raises."""
@@ -216,6 +225,23 @@ def release_of(tree: Tree) -> Release:
         return known
     except TypeError:
         return Release(tree)
+
+
+_USED: OrderedDict[tuple[weakref.ref[Release], str], None] = OrderedDict()
+_REMEMBERED = 64
+
+
+def forget_most() -> None:
+    """Keep only the modules that were asked for last. Not while something is carried: a module is known by identity."""
+    while len(_USED) > _REMEMBERED:
+        (release, module), _ = _USED.popitem(last=False)
+        known = release()
+        if known is not None:
+            known.forget(module)
+
+
+def _last(qualname: str) -> str:
+    return qualname.rpartition(".")[2].partition("#")[0]
 
 
 def alike(one: Unit, other: Unit) -> float:
