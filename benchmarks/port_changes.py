@@ -19,6 +19,7 @@ import itertools
 import random
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -161,10 +162,30 @@ def _case(change: Change, goal: Release, trees: Sequence[Release]) -> Case | Non
     merged = merge(base, ours, theirs)
     if merged is None:
         return Case(name, f"change: {what}{moved}, git conflicts", revert, way, None)
+    if not _whole(base, ours, theirs, merged):
+        return Case(name, f"change: {what}{moved}, git conflicts", revert, way, None, "git took a part for done")
     if same(merged, theirs):
         return Case(name, f"change: {what}{moved}, nothing left", revert, way, {})
     expected = partial(_merged, goal, module, theirs.lineno, merged)
     return Case(name, f"change: {what}{moved}", revert, way, {module: expected})
+
+
+def _whole(base: Function, ours: Function, theirs: Function, merged: Function) -> bool:
+    """Whether git made all of the change, or found nothing of it left.
+
+    What moved is for git deleted on one side and new; where the other side deletes it too, it merges cleanly, and wrongly.
+    """
+    wanted, made = _lines(base, ours), _lines(theirs, merged)
+    if made == wanted:
+        return True
+    there = {line.strip() for line in ast.unparse(theirs).splitlines()}
+    return not made[0] and not made[1] and not there & set(wanted[0])
+
+
+def _lines(before: Function, after: Function) -> tuple[list[str], list[str]]:
+    """The lines that go and the lines that come, without indentation, in no order."""
+    old, new = (Counter(line.strip() for line in ast.unparse(node).splitlines()) for node in (before, after))
+    return sorted((old - new).elements()), sorted((new - old).elements())
 
 
 def _merged(goal: Release, module: str, line: int, merged: Function) -> ast.Module:

@@ -921,10 +921,10 @@ GONE: dict[str, Drift] = {
 
 def drifted(state: State, how: str, chance: random.Random) -> State | None:
     """The state after the drift called ``how``; None where it has no place, or where the result does not parse."""
-    after = {**DRIFTS, **GONE}[how](state, chance)
-    if after is None or after.modules == state.modules:
-        return None
     try:
+        after = {**DRIFTS, **GONE}[how](state, chance)
+        if after is None or after.modules == state.modules:
+            return None
         for name, texts in after.modules.items():
             for text in {*texts} if texts != state.modules.get(name) else ():
                 compile(text, "<drifted>", "exec", dont_inherit=True)

@@ -77,7 +77,8 @@ class Place:
                 if isinstance(node, ast.expr):
                     found.append(node)
                 pending.extend(ast.iter_child_nodes(node))
-        return sorted(found, key=lambda node: (self.source.span(node), -self.source.span(node)[1]))
+        spans = {node: self.source.span(node) for node in found}
+        return sorted(found, key=lambda node: (spans[node][0], -spans[node][1]))  # the outer one first
 
     def text(self, node: ast.AST) -> str:
         start, end = self.source.span(node)
