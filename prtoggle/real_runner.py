@@ -35,24 +35,28 @@ STAND_INS = f"{BUNDLED}.standins"
 
 
 def observe(path: str, release: str, revert: str) -> dict[str, Any]:
-    """Run the case: ``seen`` and ``holds``."""
+    """Run the case; ``seen`` and ``holds``."""
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")  # the stand-ins take Triton's place
-    sys.path.insert(0, os.path.abspath(release))
+    folder = os.path.abspath(release)
+    sys.path.insert(0, folder)
     program = load(path)
     found = [case for case in program.CASES if case.revert == revert]
     if len(found) != 1:
         return {"error": f"{path} has {len(found)} cases for {revert}"}
     for name in program.NEEDS:
         importlib.import_module(name)
-    importlib.import_module(STAND_INS).install(
-        real=_real(program, release), absent=program.ABSENT, root=program.PACKAGE
-    )
+    real = _real(program, release)
+    importlib.import_module(STAND_INS).install(real=real, absent=program.ABSENT, root=program.PACKAGE)
     try:
         seen = json.loads(json.dumps(program.observe()))  # what is judged is what is shown
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == program.PACKAGE:  # else it is something that is not installed
             return {"error": f"{type(error).__name__}: {error}"}
         raise
+    files = {name: getattr(sys.modules[name], "__file__", "") for name in real if name in sys.modules}
+    strange = [name for name, file in files.items() if file is not None and not file.startswith(folder + os.sep)]
+    if strange or not files:
+        return {"error": f"not the release's own code ran: {', '.join(strange) or 'none of REAL was imported'}"}
     return {"seen": seen, "holds": bool(found[0].holds(seen)), "error": ""}
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from prtoggle.check import UNAVAILABLE, Cell, Report
+from prtoggle.errors import Place
 
 
 def wanted(environ: Mapping[str, str]) -> bool:
@@ -33,14 +34,21 @@ def workflow_commands(report: Report, root: str = "") -> Iterator[str]:
             text.append(f"nearest: {first.nearest}")
         if first.hint:
             text.append(f"hint: {first.hint}")
-        properties = [f"file={_value(_relative(first.where, root))}"] if first.where else []
-        properties += [f"line={first.line}"] if first.line else []
-        properties += [f"col={first.column}"] if first.line and first.column else []
-        properties.append(f"title={_value(f'{name}: {verdict}')}")
-        yield f"::error {','.join(properties)}::{_message(chr(10).join(text))}"
+        place = Place(first.where, first.line, first.column)
+        yield annotation("error", f"{name}: {verdict}", "\n".join(text), place, root)
     for subject in report.unavailable:
-        title = _value(f"{subject.label}: {UNAVAILABLE}")
-        yield f"::warning title={title}::{_message(str(subject.problem or UNAVAILABLE))}"
+        yield annotation("warning", f"{subject.label}: {UNAVAILABLE}", str(subject.problem or UNAVAILABLE))
+
+
+def annotation(kind: str, title: str, text: str, place: Place | None = None, root: str = "") -> str:
+    """One workflow command; ``place`` is relative to ``root`` where inside it."""
+    root = root or os.environ.get("GITHUB_WORKSPACE") or os.getcwd()
+    place = place or Place("")
+    properties = [f"file={_value(_relative(place.file, root))}"] if place.file else []
+    properties += [f"line={place.line}"] if place.line else []
+    properties += [f"col={place.column}"] if place.line and place.column else []
+    properties.append(f"title={_value(title)}")
+    return f"::{kind} {','.join(properties)}::{_message(text)}"
 
 
 def _relative(file: str, root: str) -> str:

@@ -96,7 +96,7 @@ def command(
     if prove:
         from prtoggle.cli.checkproof import prove_all
 
-        return prove_all(subjects, selection, fixes, jobs, as_json)
+        return prove_all(subjects, selection, fixes, jobs=jobs, as_json=as_json, github=github or wanted(os.environ))
     with render.progress() as say:
         report = check(subjects, selection, say=say)
     _render(report, as_json)

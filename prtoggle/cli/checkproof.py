@@ -8,12 +8,13 @@ Example::
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from prtoggle.caserun import COULD_NOT_RUN, NOT_PROVEN, PROVEN
-from prtoggle.check import Subject
+from prtoggle.check import UNAVAILABLE, Subject
 from prtoggle.cli import releasematrix, render
+from prtoggle.cli.annotations import annotation
 from prtoggle.cli.prove import ended_as_interrupted
 from prtoggle.errors import InconclusiveError, MalformedError, PrtoggleError
 from prtoggle.library import problems_of
@@ -26,7 +27,13 @@ SHOWN = (NOT_PROVEN, COULD_NOT_RUN)
 
 
 def prove_all(
-    subjects: Sequence[Subject], selection: Selection, fixes: Sequence[Path], jobs: int | None, as_json: bool
+    subjects: Sequence[Subject],
+    selection: Selection,
+    fixes: Sequence[Path],
+    *,
+    jobs: int | None,
+    as_json: bool,
+    github: bool,
 ) -> int:
     """Prove, print, and return the exit code."""
     dirs = tuple(map(os.fspath, fixes))
@@ -46,6 +53,8 @@ def prove_all(
         render.json({"cells": [cell.data() for cell in cells], "exit_code": code})
     else:
         show(cells)
+    for line in _annotations(cells, gone) if github else ():
+        render.words(line)
     for subject in gone:
         render.words(f"prtoggle: {subject.problem}")
     for problem in problems.values():
@@ -77,15 +86,30 @@ def show(cells: Sequence[Cell]) -> None:
     words = [f"{short} {verdict}" for verdict, short in SHORT.items() if verdict in used and verdict != short]
     if words:
         render.out("\n" + ", ".join(words))
-    groups: dict[tuple[object, ...], list[Cell]] = {}
-    for cell in cells:
-        if cell.verdict in SHOWN:
-            groups.setdefault((cell.row, cell.verdict, cell.reason), []).append(cell)
-    for group in groups.values():
+    for group in _groups(cells):
         _explain(group)
     good = sum(cell.verdict == PROVEN for cell in cells)
     here = sum(cell.verdict != ABSENT for cell in cells)
     render.out(f"\n{good} of {here} proven: expected syntax tree, and the release's own code ran fixed and reverted")
+
+
+def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """What is not proven, those that say the same of several releases together."""
+    groups: dict[tuple[object, ...], list[Cell]] = {}
+    for cell in cells:
+        if cell.verdict in SHOWN:
+            groups.setdefault((cell.row, cell.verdict, cell.reason), []).append(cell)
+    return list(groups.values())
+
+
+def _annotations(cells: Sequence[Cell], gone: Sequence[Subject]) -> Iterator[str]:
+    for group in _groups(cells):
+        first = group[0]
+        kind = "error" if first.verdict == NOT_PROVEN else "warning"
+        text = f"{', '.join(cell.release for cell in group)}: {first.reason}"
+        yield annotation(kind, f"{first.name}: {first.verdict}", text, first.fix.place)
+    for subject in gone:
+        yield annotation("warning", f"{subject.label}: {UNAVAILABLE}", str(subject.problem or UNAVAILABLE))
 
 
 def _short(cell: Cell | None) -> str:

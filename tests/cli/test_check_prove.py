@@ -160,3 +160,21 @@ def test_a_part_that_does_not_apply_is_not_proven(proving: World) -> None:
 def test_a_selection_of_parts_limits_the_cases(proving: World) -> None:
     told = json.loads(proving.run("check", "--prove", "101/slice", "--json").out)
     assert [cell["revert"] for cell in told["cells"]] == ["101"]
+
+
+def test_what_is_not_proven_becomes_an_annotation_at_the_reverse_patch(proving: World) -> None:
+    write(proving, REAL, expectations("1.1"))
+    ran = proving.run("check", "--prove", "101", "--github")
+    lines = [line for line in ran.err.splitlines() if line.startswith("::error file=")]
+    assert len(lines) == 2
+    assert "pr101_x/revert.yaml" in lines[0] and "title=101%3A not proven::engine 1.2: no expectation yet" in lines[0]
+
+
+def test_code_of_another_copy_of_the_package_proves_nothing(proving: World) -> None:
+    other = proving.root / "other"
+    proving.package("engine", "1.2", into=other, core=ENGINE)
+    first = f"    import sys\n    sys.path.insert(0, {str(other)!r})\n"
+    write(proving, REAL.replace("def observe():\n", f"def observe():\n{first}"), expectations())
+    code, cells = prove(proving)
+    assert (code, cells["101"]["verdict"]) == (1, "not proven")
+    assert cells["101"]["reason"] == "fixed: not the release's own code ran: engine.core"
