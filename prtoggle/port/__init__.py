@@ -1,7 +1,8 @@
 """A revert that is known in one release, carried to another: text to text, a three-way merge as syntax.
 
-Contract: :func:`carry` for one step, :func:`port` for a row of releases; values in :mod:`prtoggle.port.values`. Standard library and
-:mod:`prtoggle.edits` only; nothing here knows what a fix or a package's file is. What cannot be told is refused, never guessed.
+Contract: :func:`carry` for one step, :func:`port` for a row of releases; values in :mod:`prtoggle.port.values`.
+Standard library and :mod:`prtoggle.edits` only; nothing here knows what a fix or a package's file is. What cannot be
+told is refused, never guessed.
 
 Example::
 

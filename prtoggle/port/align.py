@@ -1,7 +1,7 @@
 """Two units' statements, aligned: which statement of the one release each statement of the other became.
 
-In order and regardless of depth; then what is left and stands only once on either side has moved. From what is aligned follows which
-identifiers were renamed: those that became the same other one wherever they stand.
+In order and regardless of depth; then what is left and stands only once on either side has moved. From what is
+aligned follows which identifiers were renamed: those that became the same other one wherever they stand.
 
 Example::
 

@@ -1,12 +1,14 @@
-"""A statement that the revert takes out, and that the drift moved into the branches before it, or out of them to behind.
+"""A statement that the revert takes out, and that the drift moved into the branches before it, or out of them.
 
-``if a: x() else: y()`` and then ``p.add_(1)`` became ``if a: x(); p.add_(1) else: y_and_advance(p)``. Each way through the branches
-must have it once: written out, or within a function that is called with what it works on, and that is seen to do it. There the revert
-has to undo it behind the call. The other way round the same holds of what the revert takes out and undoes.
+``if a: x() else: y()`` and then ``p.add_(1)`` became ``if a: x(); p.add_(1) else: y_and_advance(p)``. Each way
+through the branches must have it once: written out, or within a function that is called with what it works on, and
+that is seen to do it. There the revert has to undo it behind the call. The other way round the same holds of what the
+revert takes out and undoes.
 
 Example::
 
-    Branches(site, sheet, resolve).handle(changes)         # [Handled(changes, statement, how, why)]; the rest are placed as usual
+    # [Handled(changes, statement, how, why)]; the rest are placed as usual
+    Branches(site, sheet, resolve).handle(changes)
 """
 
 from __future__ import annotations
@@ -118,7 +120,8 @@ class Branches:
                     found.append(statement)
         if len(found) != 1:
             raise Untellable(
-                f"the drift moved `{ast.unparse(effect.receiver)}.{effect.method}` into branches, and one of them lacks it",
+                f"the drift moved `{ast.unparse(effect.receiver)}.{effect.method}` into branches, "
+                "and one of them lacks it",
                 block[0].line if block else 0,
             )
         return found[0]

@@ -24,7 +24,8 @@ _ALIKE = 0.5
 
 @dataclass(frozen=True)
 class Hunk:
-    """Of the block ``siblings``, the statements ``first`` to ``last`` (not included) are ``put`` in the reverted text."""
+    """Of the block ``siblings``, the statements ``first`` to ``last`` (not included) are ``put`` in the reverted
+    text."""
 
     unit: Unit
     siblings: tuple[Statement, ...]

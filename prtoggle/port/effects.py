@@ -1,12 +1,12 @@
 """What a statement does in place, what undoes it, and whether a function does the same to one of its parameters.
 
-Known are the in-place sums of tensors, ``x.add_(n)`` and ``x.sub_(n)``; and of kernels, a store of what was loaded from the same
-place plus ``n``. A function is followed into what it calls with the parameter.
+Known are the in-place sums of tensors, ``x.add_(n)`` and ``x.sub_(n)``; and of kernels, a store of what was loaded
+from the same place plus ``n``. A function is followed into what it calls with the parameter.
 
 Example::
 
-    effect = effect_of(ast.parse("a.positions.add_(1)").body[0])      # Effect("add_", receiver=<a.positions>, arguments=...)
-    does(effect, function, "positions", lambda name: None)            # True where function's body says positions.add_(1)
+    effect = effect_of(ast.parse("a.positions.add_(1)").body[0])     # Effect("add_", <a.positions>, <1>)
+    does(effect, unit, "p", resolve)                                 # True where the body of unit says p.add_(1)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What differs between two heads of statements, as small as it can be said: expressions replaced, items added or taken out.
+"""What differs between two heads of statements, said small: expressions replaced, items put in or taken out.
 
 Example::
 

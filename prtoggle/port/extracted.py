@@ -1,11 +1,12 @@
-"""An expression that moved into a helper: ``f(a * b + 1)`` became ``f(size(a, b))`` with ``def size(a, b): return a * b + 1``.
+"""An expression that moved into a helper: ``f(a * b)`` became ``f(size(a, b))``, with ``return a * b`` in ``size``.
 
-The helper is new, is called once, and returns one expression; with the arguments of the call in place of its parameters that expression
-is the one that stood there.
+The helper is new, is called once, and returns one expression; with the arguments of the call in place of its
+parameters that expression is the one that stood there.
 
 Example::
 
-    for helper in helpers(statement, new, site, resolve, is_new):     # Helper(statement=<return a * b + 1>, pairs=..., rename=...)
+    # Helper(statement=<return a * b + 1>, pairs=..., rename=...)
+    for helper in helpers(statement, new, site, resolve, is_new):
         ...
 """
 

@@ -1,4 +1,4 @@
-"""Pieces of one module's text, written for a place in another: identifiers renamed, indentation of the place, the rest as it stands.
+"""Pieces of one module's text, written for a place in another: renamed, indented as it is there, else as they stand.
 
 Example::
 

@@ -1,8 +1,10 @@
-"""Whether the names in text that is put in still mean there what they meant: bound in the function, in the module, or built in.
+"""Whether the names in text that is put in still mean there what they meant: bound in the function, in the module, or
+built in.
 
 Example::
 
-    missing(put, old_unit, new_unit, rename, result)      # "`count` is a local name of f in pkg 1.0, and none of g in pkg 1.1"
+    # "`count` is a local name of f in pkg 1.0, and none of g in pkg 1.1"
+    missing(put, old_unit, new_unit, rename, result)
 """
 
 from __future__ import annotations
@@ -74,7 +76,8 @@ def _locals(unit: Unit) -> set[str]:
 
 
 def bound(node: ast.AST, *, inner: bool = False) -> set[str]:
-    """Names that are bound in ``node``; ``inner``: it is a function, and its parameters and nested functions' names count."""
+    """Names that are bound in ``node``; ``inner``: it is a function, and its parameters and nested functions' names
+    count."""
     found: set[str] = set()
     pending: list[ast.AST] = []
     if inner and isinstance(node, FUNCTIONS):

@@ -1,11 +1,13 @@
 """One change of a revert, put where it belongs in the other release: the merge.
 
-A statement taken out must be there, at its place. Text that is put in goes between the same neighbours. What is replaced must still
-say what it said, but for consistent renames: where the drift altered it too, both sides are named and nothing is proposed.
+A statement taken out must be there, at its place. Text that is put in goes between the same neighbours. What is
+replaced must still say what it said, but for consistent renames: where the drift altered it too, both sides are named
+and nothing is proposed.
 
 Example::
 
-    Placer(site, reverted, sheet, changed).place(change)        # the statement of the other release that the change is at
+    # the statement of the other release that the change is at
+    Placer(site, reverted, sheet, changed).place(change)
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from prtoggle.port.syntax import Parsed, Statement, Unit, key
 class Placer:
     """For the changes of one unit. ``changed``: the statements of the fixed text that the revert takes out or rewords.
 
-    ``put``: the keys of statements that the revert puts somewhere. ``resolve`` and ``is_new``: as for :func:`~prtoggle.port.rewording.reword`.
+    ``put``: the keys of statements that the revert puts somewhere. ``resolve`` and ``is_new``: as for
+    :func:`~prtoggle.port.rewording.reword`.
     """
 
     def __init__(
@@ -80,7 +83,8 @@ class Placer:
         return first, tuple(dict.fromkeys(hows))
 
     def _meant(self, old: Statement) -> Sequence[Statement]:
-        """``old``; or of an ``if`` that the drift changed, the statements in it, so that nothing else goes with them."""
+        """``old``; or of an ``if`` that the drift changed, the statements in it, so that nothing else goes with
+        them."""
         if not old.compound:
             return [old]
         new = self.site.aligned.of.get(old)

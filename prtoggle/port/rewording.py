@@ -1,8 +1,10 @@
-"""A statement whose head the revert words differently, worded so in the other release, whatever else the drift did to that head.
+"""A statement whose head the revert words differently, worded so in the other release, whatever else the drift did to
+that head.
 
 Example::
 
-    reword(change, site, statement, reverted, sheet)     # f(a, b) -> f(a), where the release has f(a, b, flag=True): f(a, flag=True)
+    # f(a, b) -> f(a), where the release has f(a, b, flag=True): f(a, flag=True)
+    reword(change, site, statement, reverted, sheet)
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""One unit of the fixed text beside the unit that it became: whether a statement there is the statement meant, and where a gap is.
+"""One unit of the fixed text beside the unit that it became: whether a statement there is the statement meant, and
+where a gap is.
 
 Example::
 

@@ -1,7 +1,8 @@
-"""One step: a revert of one release, in another. Each change is placed, all are written together, and the result is looked at again.
+"""One step: a revert of one release, in another. Each change is placed, all are written together, and the result is
+looked at again.
 
-Looked at again means: it compiles; names that were put in mean what they meant; the fixed code stands nowhere else that is new; and
-carried back by the same means, the result is the revert that was started from.
+Looked at again means: it compiles; names that were put in mean what they meant; the fixed code stands nowhere else
+that is new; and carried back by the same means, the result is the revert that was started from.
 
 Example::
 

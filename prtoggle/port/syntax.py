@@ -1,8 +1,8 @@
-"""A module's syntax as it is compared: canonical keys of nodes, statements with their place, units of statements in a row.
+"""A module's syntax as it is compared: keys of nodes, statements with their place, units of statements in a row.
 
-A *unit* is what is aligned as a whole: an outermost function or method with all that is nested in it, or what a class body or a
-module holds besides. Its statements stand in source order, nested ones behind their head, so that code wrapped in an ``if`` or a
-``with`` is still the same row with one head more.
+A *unit* is what is aligned as a whole: an outermost function or method with all that is nested in it, or what a class
+body or a module holds besides. Its statements stand in source order, nested ones behind their head, so that code
+wrapped in an ``if`` or a ``with`` is still the same row with one head more.
 
 Example::
 
@@ -31,7 +31,8 @@ Name = tuple[str, str]
 
 
 def key(node: Any, rename: Callable[[Name], str] | None = None, *, head: bool = False) -> str:
-    """``node`` as text that is equal for equal syntax. ``rename`` is asked for each identifier; ``head`` leaves blocks out."""
+    """``node`` as text that is equal for equal syntax. ``rename`` is asked for each identifier; ``head`` leaves
+    blocks out."""
     out: list[str] = []
     _write(node, out, rename, head)
     return "".join(out)

@@ -1,4 +1,4 @@
-"""What crosses between a revert in one release, its port to another, and those who ask for one. Values and one protocol, no more.
+"""What crosses between a revert in one release, its port to another, and those who ask for one: values, one protocol.
 
 Example::
 
@@ -50,7 +50,7 @@ class Step:
 
     Attributes:
         before, after: ``<release> <module>:<qualname>:<line>``.
-        how: ``same place``, ``reworded``, ``wrapped over lines``, ``renamed``, ``moved to another module`` and so on; several are
+        how: ``same place``, ``reworded``, ``wrapped over lines``, ``moved to another module`` and so on; several are
             joined with ``, ``.
         why: one sentence: why it is the same.
     """

@@ -1,11 +1,12 @@
-"""Where a definition of one release is in another: in its place, under another name, in another class, in another module.
+"""Where a definition of one release is in another: its place, another name, another class, another module.
 
-A definition that is gone from its place is looked for among those that the other release *has and the first had not*: a sibling that
-was there before is another one, however alike. The best must be alike, and be so by a margin.
+A definition that is gone from its place is looked for among those that the other release *has and the first had not*:
+a sibling that was there before is another one, however alike. The best must be alike, and be so by a margin.
 
 Example::
 
-    Release(after_tree).home(unit, Release(before_tree))      # Home(unit=<C.n of pkg.b>, how=("moved to another module",), why=...)
+    # Home(unit=<C.n of pkg.b>, how=("moved to another module",), why=...)
+    Release(after_tree).home(unit, Release(before_tree))
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ class Release:
         return self._named(found, unit)
 
     def function(self, unit: Unit, name: str) -> Unit | None:
-        """The function that a plain name means in the module of ``unit``: its own, or one imported from this package."""
+        """The function that a plain name means in the module of ``unit``: its own, or one imported from this
+        package."""
         own = unit.module.unit(name)
         if own is not None:
             return own if isinstance(own.node, FUNCTIONS) else None

@@ -119,3 +119,17 @@ def test_everything_outside_the_change_is_kept_byte_for_byte() -> None:
     found = carry(Revert("p 1", (Texts("p.m", FIXED, REVERTED),)), one, Made("p 2", after))
     assert isinstance(found, Carried)
     assert found.revert.modules[0].reverted == after.replace("    rows = align(rows, 4)\r\n", "")
+
+
+def test_an_if_that_the_revert_moves_and_that_grew() -> None:
+    fixed = "def f(a):\n    b = g(a)\n    if b is None:\n        return\n    h(b, a)\n"
+    reverted = "def f(a):\n    if b is None:\n        return\n    b = g(a)\n    h(b, a)\n"
+    after = fixed.replace("        return", "        log(a)\n        return")
+    assert refused(fixed, reverted, after)
+
+
+def test_an_if_that_the_revert_takes_out_and_that_does_more_now() -> None:
+    fixed = "def f(a):\n    b = g(a)\n    if b.size > 4:\n        b = cut(b)\n    return b\n"
+    reverted = "def f(a):\n    b = g(a)\n    return b\n"
+    reason = refused(fixed, reverted, fixed.replace("        b = cut", "        count(b)\n        b = cut"))
+    assert "the drift put more into the block" in reason
