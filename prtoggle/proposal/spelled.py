@@ -28,6 +28,9 @@ _RUN = "prtoggle_run_"
 _HOLE = re.compile(rf"\b(?:{_ONE}|{_RUN})\w+")
 _JOINED = re.compile(r"[ \t]*\r?\n[ \t]*")
 _PLAIN_STRING = re.compile(r"(?P<prefix>[a-zA-Z]*)'(?P<text>[^'\"\\\n{}]*)'")
+_F_STARTS, _F_ENDS = (
+    {getattr(tokenize, f"{kind}STRING_{end}", -1) for kind in "FT"} - {-1} for end in ("START", "END")
+)
 
 
 def spell(source: SourceText, *nodes: ast.expr | ast.stmt) -> str:
@@ -72,8 +75,12 @@ def unparsed(node: ast.AST) -> str:
     text = ast.unparse(ast.fix_missing_locations(node))
     pieces: list[tuple[tuple[int, int], tuple[int, int], str]] = []
     try:
+        inside = (
+            0  # strings within f-strings keep their quotes: before Python 3.12 they need others than those around them
+        )
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.STRING and (found := _PLAIN_STRING.fullmatch(token.string)):
+            inside += (token.type in _F_STARTS) - (token.type in _F_ENDS)
+            if token.type == tokenize.STRING and not inside and (found := _PLAIN_STRING.fullmatch(token.string)):
                 pieces.append((token.start, token.end, f'{found["prefix"]}"{found["text"]}"'))
     except (tokenize.TokenError, SyntaxError):
         pieces = []

@@ -218,6 +218,16 @@ def test_a_place_that_no_edit_can_name_is_said() -> None:
     assert error.value.line == 1
 
 
+def test_strings_in_f_strings_keep_their_quotes() -> None:
+    fixed = "def f(a):\n    if a:\n        log(f\"{a['x']} {a!r}\", 'y')\n        go(a)\n"
+    [edit] = written(
+        fixed.replace("    go(a)", "    return go(a)"), fixed=fixed.replace("    go(a)", "    while a: go(a)")
+    )
+    [gone] = written("def f(a):\n    pass\n", fixed=fixed)
+    assert isinstance(gone.kind, PatternEdit) and "f\"{a['x']} {a!r}\"" in gone.kind.find and '"y"' in gone.kind.find
+    assert edit.qualname == "f"
+
+
 STATEMENTS = (
     "a(x)",
     "b(x, y=1)",
