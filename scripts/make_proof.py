@@ -42,7 +42,8 @@ def table(cells: Sequence[Mapping[str, Any]]) -> str:
         "",
         f"{proven} of {here} proven. The syntax trees of {before} are those of the release before the fix, the",
     ]
-    lines[-1] += " others were reviewed. `-`: the release does not have it, or has not all of these parts. Empty: not run."
+    lines[-1] += " others were reviewed. `-`: the release does not have it, or has not all of these parts."
+    lines[-1] += " Empty: not run."
     return "\n".join([*lines, *_open(cells)]) + "\n"
 
 
