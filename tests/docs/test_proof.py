@@ -6,6 +6,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from prtoggle import expected
 from prtoggle.caserun import parts_of, written
@@ -21,6 +22,10 @@ _spec.loader.exec_module(make_proof)
 
 FIXES = [load(str(file)) for file in sorted((ROOT / "fixes").glob("pr*/revert.yaml"))]
 TABLE: dict[str, dict[str, str]] = make_proof.rows_of(make_proof.DOCUMENT.read_text(encoding="utf-8"))
+
+
+FIRST = "0.5.13"
+"""The oldest release of the table; an expectation may be from before it, where a fix is older."""
 
 
 def rows(fix: Fix) -> list[str]:
@@ -43,6 +48,7 @@ def test_what_the_table_calls_proven_is_what_has_an_expectation(fix: Fix) -> Non
             for entry in known
             if entry.revert == key(fix, tuple(parts_of(fix, row)))
             for release in entry.releases
+            if Version(release) >= Version(FIRST)
         }
         proven = {release for release, word in TABLE[row].items() if word == "proven"}
         assert proven == listed, f"{row}: stale: make prove-all"
@@ -54,6 +60,7 @@ def test_nothing_in_the_table_is_unproven() -> None:
 
 def test_every_release_has_a_column() -> None:
     releases = {release for fix in FIXES for entry in _known(fix) for release in entry.releases}
+    releases = {release for release in releases if Version(release) >= Version(FIRST)}
     for row in TABLE.values():
         assert releases <= set(row), "stale: make prove-all"
 
