@@ -46,8 +46,31 @@ EXPECTED: dict[str, dict[str, str]] = {
     "27360/slice": {BEFORE: BY_VERSION, **dict.fromkeys(RELEASES, APPLIES)},
     "27360/assert": {BEFORE: BY_VERSION, **dict.fromkeys(RELEASES, APPLIES)},
     "27360/empty-batch-pad": {BEFORE: BY_VERSION, **dict.fromkeys(RELEASES, DECLARED)},
+    "10892/draft": dict.fromkeys(RELEASES, APPLIES),
+    "10892/draft-extend": dict.fromkeys(RELEASES, APPLIES),
+    "25015/advance": dict.fromkeys(RELEASES, APPLIES),
+    "25015/restore": dict.fromkeys(RELEASES, APPLIES),
+    "26329/fix": {BEFORE: SEEN, **dict.fromkeys(RELEASES, APPLIES)},
+    "26972/headroom": {BEFORE: BY_VERSION, **dict.fromkeys(RELEASES, APPLIES)},
+    "26972/assert": {BEFORE: SEEN, **dict.fromkeys(RELEASES, APPLIES)},
+    "26972/reserve": {BEFORE: BY_VERSION, **dict.fromkeys(RELEASES, APPLIES)},
+    "27114/topk-offset": {BEFORE: SEEN, **dict.fromkeys(RELEASES, APPLIES)},
+    "27114/config-fields": {
+        BEFORE: SEEN,
+        **dict.fromkeys(RELEASES, DECLARED),
+        **dict.fromkeys((*FIRST, "0.5.14"), APPLIES),
+    },
+    "27338/width": {BEFORE: SEEN, **dict.fromkeys(RELEASES, APPLIES)},
+    "27338/assert": {BEFORE: SEEN, **dict.fromkeys(RELEASES, APPLIES)},
+    "27460/width": {BEFORE: SEEN, **dict.fromkeys(RELEASES, APPLIES)},
+    "27460/assert": {BEFORE: SEEN, **dict.fromkeys(RELEASES, APPLIES)},
 }
-BELOW = {("24401", "0.5.13.post1"), ("27360", BEFORE)}
+BELOW = {
+    ("10892", "0.5.2"),
+    ("24401", "0.5.13.post1"),
+    ("25015", "0.5.11"),
+    *((fix, BEFORE) for fix in ("26329", "26972", "27114", "27338", "27360", "27460")),
+}
 """Fix and the release just below the lower bound of its ``contains``."""
 
 OWN: dict[str, tuple[str, ...]] = {  # SGLang's own toggles: the releases that they do not apply to
@@ -83,25 +106,28 @@ def checked(*selection: str, against: str = "sglang>=0.5.13") -> dict[str, Any]:
     assert done.returncode in (0, 1), done.stderr
     report: dict[str, Any] = json.loads(done.stdout)
     assert done.returncode == report["exit_code"]
-    report["cells"] = [cell for cell in report["cells"] if cell["version"] in (BEFORE, *RELEASES)]
+    looked_at = {*RELEASES, *(version for _, version in BELOW)}
+    report["cells"] = [cell for cell in report["cells"] if cell["version"] in looked_at]
     return report
 
 
 def table(report: dict[str, Any], origin: str) -> dict[str, dict[str, str]]:
-    """Part -> version -> verdict, of one kind of source."""
+    """Part -> version -> verdict, of one kind of source, in the releases of the tables."""
     found: dict[str, dict[str, str]] = {}
     for cell in report["cells"]:
-        if cell["origin"]["kind"] == origin:
+        if cell["origin"]["kind"] == origin and cell["version"] in (BEFORE, *RELEASES):
             row = cell["fix"] if origin == "registry" else f"{cell['fix']}/{cell['part']}"
             assert cell["version"] not in found.setdefault(row, {}), "one cell a part and release"
             found[row][cell["version"]] = cell["verdict"]
     return found
 
 
-def test_the_two_fixes_have_the_true_verdict_for_every_part_and_release() -> None:
-    report = checked("24401", "27360")
-    assert table(report, "bundled") == EXPECTED
-    assert all(cell["healthy"] for cell in report["cells"])
+def test_every_fix_has_the_true_verdict_for_every_part_and_release_and_nothing_is_rotten(
+    everything: dict[str, Any],
+) -> None:
+    assert table(everything, "bundled") == EXPECTED
+    assert all(cell["healthy"] for cell in everything["cells"] if cell["origin"]["kind"] == "bundled")
+    assert everything["exit_code"] == 0, "SGLang's own dead toggles are not used: ours apply there"
 
 
 def test_the_release_below_contains_is_looked_at(everything: dict[str, Any]) -> None:
@@ -117,6 +143,14 @@ def test_of_78_toggles_that_sglang_ships_50_apply_to_their_own_release(everythin
     }
     verdicts = [verdict for row in own.values() for verdict in row.values()]
     assert (len(verdicts), verdicts.count(APPLIES), verdicts.count(ROT)) == (78, 50, 28)
+
+
+def test_where_sglangs_own_is_dead_ours_is_used(everything: dict[str, Any]) -> None:
+    dead = [cell for cell in everything["cells"] if cell["verdict"] == ROT]
+    assert len(dead) == 28
+    assert all(cell["origin"]["kind"] == "registry" and cell["instead"].startswith("bundled") for cell in dead)
+    here = {(cell["fix"], cell["version"]): cell for cell in everything["cells"] if cell["origin"]["kind"] == "bundled"}
+    assert all(here[cell["fix"], cell["version"]]["verdict"] in (APPLIES, DECLARED) for cell in dead)
 
 
 def test_each_rotten_toggle_says_where_it_is_written_and_what_it_did_not_find(everything: dict[str, Any]) -> None:
@@ -148,30 +182,67 @@ def test_the_table_is_what_the_sources_say(version: str) -> None:
         root = fetch("sglang", version)
     except Exception as problem:  # the test above says why
         unavailable(str(problem))
-    for part in EXPECTED:
+    for part in PLAIN:
         verdict = EXPECTED[part].get(version, BY_VERSION)
         assert stands(part, root) is (verdict == APPLIES), (part, version)
 
 
 def stands(part: str, root: Path) -> bool:
     """Whether the part's code stands in the release, once, read as plain text."""
-    file, function, wanted = {
-        "24401/positions": (REGISTRY, "build_decode_registry", _slot("positions")),
-        "24401/mrope-positions": (REGISTRY, "build_decode_registry", _slot("mrope_positions")),
-        "27360/slice": (BACKEND, "_apply_cuda_graph_metadata", r"\n +cache_loc = cache_loc\[:, :decode_length\]\n"),
-        "27360/assert": (BACKEND, "_apply_cuda_graph_metadata", r"\n +assert_buffer_fits\(\s+cache_loc\.shape\[1\],"),
-        "27360/empty-batch-pad": (BACKEND, "draft_decode_set_expand_metadata", r"\bpad\("),
-    }[part]
-    if not (root / file).is_file():
+    files, definition, wanted = PLAIN[part]
+    file = next((root / name for name in files if (root / name).is_file()), None)
+    if file is None:
         return False
-    text = (root / file).read_text(encoding="utf-8")
-    head = re.search(rf"^( *)def {function}\(", text, re.MULTILINE)
-    if head is None:
-        return False
-    end = re.compile(rf"^ {{0,{len(head[1])}}}(?:def|class|@)", re.MULTILINE).search(text, head.end())
-    return len(re.findall(wanted, text[head.start() : end.start() if end else None])) == 1
+    text = file.read_text(encoding="utf-8")
+    if definition:
+        head = re.search(rf"^( *)(?:def|class) {definition}\b", text, re.MULTILINE)
+        if head is None:
+            return False
+        end = re.compile(rf"^ {{0,{len(head[1])}}}(?:def|class|@)", re.MULTILINE).search(text, head.end())
+        text = text[head.start() : end.start() if end else None]
+    return len(re.findall(wanted, text)) == 1
 
 
 def _slot(name: str) -> str:
     """A slot of that name with the policy ZERO; the call's arguments hold parentheses one deep."""
     return rf'GraphSlot\(\s*"{name}",(?:[^()]|\([^()]*\))*?padding_policy=PaddingPolicy\.ZERO'
+
+
+SPECULATIVE, ATTENTION, MEMORY = "sglang/srt/speculative/", "sglang/srt/layers/attention/", "sglang/srt/mem_cache/"
+SIZES = (MEMORY + "allocation_sizing.py", MEMORY + "common.py")
+IN_GRAPH_STATE = r"def init_cuda_graph_state\((?:.|\n)*?\bdraft_kv_indices_buffer_width\("
+PLAIN: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "24401/positions": ((REGISTRY,), "build_decode_registry", _slot("positions")),
+    "24401/mrope-positions": ((REGISTRY,), "build_decode_registry", _slot("mrope_positions")),
+    "27360/slice": ((BACKEND,), "_apply_cuda_graph_metadata", r"\n +cache_loc = cache_loc\[:, :decode_length\]\n"),
+    "27360/assert": ((BACKEND,), "_apply_cuda_graph_metadata", r"\n +assert_buffer_fits\(\s+cache_loc\.shape\[1\],"),
+    "27360/empty-batch-pad": ((BACKEND,), "draft_decode_set_expand_metadata", r"\bpad\("),
+    "26329/fix": (
+        (SPECULATIVE + "eagle_utils.py",),
+        "_eagle_prefill_tail_tokens",
+        r"\n +if next_prompt_token is not None:\n",
+    ),
+    "26972/headroom": (SIZES, "get_req_to_token_extra_context_len", r"\n +extra = max\("),
+    "26972/reserve": (SIZES, "get_alloc_len_per_decode", r"return max\(num_new_pages_per_topk"),
+    "27338/width": (
+        (ATTENTION + "flashinfer_backend.py",),
+        "FlashInferMultiStepDraftBackend",
+        IN_GRAPH_STATE,
+    ),
+    "27338/assert": (
+        (ATTENTION + "flashinfer_backend.py",),
+        "FlashInferMultiStepDraftBackend",
+        r"\bassert_buffer_fits\(\s*required_kv_indices_len",
+    ),
+    "27460/width": (
+        (ATTENTION + "flashinfer_mla_backend.py",),
+        "FlashInferMLAMultiStepDraftBackend",
+        IN_GRAPH_STATE,
+    ),
+    "27460/assert": (
+        (ATTENTION + "flashinfer_mla_backend.py",),
+        "FlashInferMLAMultiStepDraftBackend",
+        r"\bassert_buffer_fits\(\s*required_kv_indices_len",
+    ),
+}
+"""Part -> the file (the first of these that is there), the function or class in it, and the text that makes the part."""
