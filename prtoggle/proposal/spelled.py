@@ -28,6 +28,8 @@ _RUN = "prtoggle_run_"
 _HOLE = re.compile(rf"\b(?:{_ONE}|{_RUN})\w+")
 _JOINED = re.compile(r"[ \t]*\r?\n[ \t]*")
 _PLAIN_STRING = re.compile(r"(?P<prefix>[a-zA-Z]*)'(?P<text>[^'\"\\\n{}]*)'")
+Piece = tuple[tuple[int, int], tuple[int, int], str]
+"""Start, end (a line and a column each) and what comes there."""
 _F_STARTS, _F_ENDS = (
     {getattr(tokenize, f"{kind}STRING_{end}", -1) for kind in "FT"} - {-1} for end in ("START", "END")
 )
@@ -73,21 +75,31 @@ def _loaded(node: ast.expr) -> ast.expr:
 def unparsed(node: ast.AST) -> str:
     """The code of a tree, with double quotes as far as that needs no thought, and holes as patterns have them."""
     text = ast.unparse(ast.fix_missing_locations(node))
-    pieces: list[tuple[tuple[int, int], tuple[int, int], str]] = []
+    pieces: list[Piece] = []
     try:
-        inside = (
-            0  # strings within f-strings keep their quotes: before Python 3.12 they need others than those around them
-        )
+        starts: list[tokenize.TokenInfo] = []
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            inside += (token.type in _F_STARTS) - (token.type in _F_ENDS)
-            if token.type == tokenize.STRING and not inside and (found := _PLAIN_STRING.fullmatch(token.string)):
+            if token.type in _F_STARTS:
+                starts.append(token)
+            elif token.type in _F_ENDS:
+                pieces += _outer_quotes(text, starts.pop(), token, outermost=not starts)
+            elif token.type == tokenize.STRING and not starts and (found := _PLAIN_STRING.fullmatch(token.string)):
                 pieces.append((token.start, token.end, f'{found["prefix"]}"{found["text"]}"'))
     except (tokenize.TokenError, SyntaxError):
         pieces = []
     lines = text.split("\n")
-    for (line, start), (_, end), new in reversed(pieces):
+    for (line, start), (_, end), new in sorted(pieces, reverse=True):
         lines[line - 1] = lines[line - 1][:start] + new + lines[line - 1][end:]
     return _HOLE.sub(lambda found: _hole(found[0]), "\n".join(lines))
+
+
+def _outer_quotes(text: str, start: tokenize.TokenInfo, end: tokenize.TokenInfo, *, outermost: bool) -> list[Piece]:
+    """Double quotes around an f-string that has single ones in it: before Python 3.12 they must not be the same."""
+    inner = text.split("\n")[start.end[0] - 1][start.end[1] : end.start[1]]
+    one_line = start.start[0] == end.end[0] and end.string == "'"
+    if not (outermost and one_line and "'" in inner) or '"' in inner or "\\" in inner:
+        return []
+    return [(start.start, start.end, start.string[:-1] + '"'), (end.start, end.end, '"')]
 
 
 def _hole(name: str) -> str:
