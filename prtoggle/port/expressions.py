@@ -147,6 +147,13 @@ class _Pairing:
                 within = [node for node in ast.walk(new) if isinstance(node, ast.expr) and key(node) == wanted]
                 if len(within) == 1:
                     new = within[0]
+        targets = (_target(old), _target(new))
+        if type(old) is not type(new) and targets[0] is not None and targets[1] is not None:
+            self.found[id(old)] = new  # An annotation came, or went.
+            self.node(targets[0], targets[1], head=False)
+            if old.value is not None and new.value is not None:  # type: ignore[attr-defined]
+                self.node(old.value, new.value, head=False)  # type: ignore[attr-defined]
+            return
         if type(old) is not type(new) and not (isinstance(old, DEFINITIONS) and isinstance(new, DEFINITIONS)):
             return
         self.found[id(old)] = new
@@ -187,3 +194,10 @@ class _Pairing:
             if tag == "equal" or i2 - i1 == j2 - j1:
                 for a, b in zip(one[i1:i2], other[j1:j2], strict=True):
                     self.node(a, b, head=False)
+
+
+def _target(node: ast.AST) -> ast.expr | None:
+    """The one target of an assignment, annotated or not."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        return node.targets[0]
+    return node.target if isinstance(node, ast.AnnAssign) else None

@@ -293,3 +293,10 @@ def test_a_function_that_may_return_before_it_does_it_is_refused() -> None:
         assert "lacks it" in refused({"p.m": STEP}, {"p.m": reverted}, {"p.m": SPLIT, "p.kernels": kernel})
     empty = hasty.replace("if x:", "if x == 0:")
     assert carried({"p.m": STEP}, {"p.m": reverted}, {"p.m": SPLIT, "p.kernels": empty})
+
+
+def test_an_assignment_that_got_an_annotation() -> None:
+    after = CALL.replace("n = size", "n: int = size")
+    reverted = CALL.replace("size(a, b, 1)", "size(a, 1)")
+    assert only(carried(CALL, reverted, after)) == after.replace("size(a, b, 1)", "size(a, 1)")
+    assert only(carried(after, after.replace("size(a, b, 1)", "size(a, 1)"), CALL)) == reverted
