@@ -77,10 +77,12 @@ def imports(name: str) -> Iterator[Import]:
                 for other in child.orelse:
                     yield from walk(other, inside)
             elif isinstance(child, ast.Import):
-                yield from (Import(short(alias.name), inside) for alias in child.names)
+                # `import bisect` is the standard library's: only the full name is ours.
+                names = [alias.name for alias in child.names if alias.name not in FILES]
+                yield from (Import(short(name), inside) for name in names)
             elif isinstance(child, ast.ImportFrom):
                 assert child.level == 0, f"{name}: relative imports are not used here"
-                for alias in child.names:
+                for alias in child.names if child.module not in FILES else ():
                     both = short(f"{child.module}.{alias.name}")
                     yield Import(both if both in FILES else short(child.module or ""), inside)
             else:
