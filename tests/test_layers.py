@@ -56,6 +56,10 @@ class Import:
     inside: bool
 
 
+NOT_OURS = {"bisect"}
+"""Modules of the standard library that one of ours is called after: ours are imported by their full names."""
+
+
 def module_name(path: Path) -> str:
     """``runtime.boot``; ``prtoggle`` for the package itself."""
     pieces = list(path.relative_to(PACKAGE).with_suffix("").parts)
@@ -77,12 +81,11 @@ def imports(name: str) -> Iterator[Import]:
                 for other in child.orelse:
                     yield from walk(other, inside)
             elif isinstance(child, ast.Import):
-                # `import bisect` is the standard library's: only the full name is ours.
-                names = [alias.name for alias in child.names if alias.name not in FILES]
+                names = [alias.name for alias in child.names if alias.name not in NOT_OURS]
                 yield from (Import(short(name), inside) for name in names)
             elif isinstance(child, ast.ImportFrom):
                 assert child.level == 0, f"{name}: relative imports are not used here"
-                for alias in child.names if child.module not in FILES else ():
+                for alias in child.names if child.module not in NOT_OURS else ():
                     both = short(f"{child.module}.{alias.name}")
                     yield Import(both if both in FILES else short(child.module or ""), inside)
             else:
