@@ -33,13 +33,18 @@ class Alignment:
         self.back: dict[Statement, Statement] = {}
         self.moved: set[Statement] = set()
         self._shapes: dict[Statement, str] = {}
+        self._seen_in: dict[Name, set[Statement]] = {}
         self._rows(old.statements, new.statements)
         self._left_over()
         self.renames = self._renames()
 
-    def forget(self, introduced: set[Name]) -> None:
-        """Names that the revert introduces are no new names of what the drift renamed."""
-        self.renames = {old: new for old, new in self.renames.items() if (old[0], new) not in introduced}
+    def forget(self, introduced: set[Name], changed: set[Statement]) -> None:
+        """Drop renames that are not certain: to what the revert introduces, or seen where the revert changes alone."""
+        self.renames = {
+            old: new
+            for old, new in self.renames.items()
+            if (old[0], new) not in introduced and not self._seen_in[old] <= changed
+        }
 
     def rename(self, name: Name) -> str:
         """What the identifier is called now."""
@@ -175,6 +180,7 @@ class Alignment:
             pairs = zip(names_in(old.node, head=True), names_in(new.node, head=True), strict=True)
             for one, other in pairs:
                 became.setdefault(one, Counter())[other[1]] += 1
+                self._seen_in.setdefault(one, set()).add(old)
         present = {name for s in self.new.statements if not s.opaque for name in names_in(s.node, head=True)}
         sources = set(became)
         renames: dict[Name, str] = {}

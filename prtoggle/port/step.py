@@ -109,7 +109,8 @@ class _Carrying:
             self.there = home.unit.module
             site = self._site(unit, home.unit)
             known = set(names_in(unit.node)) if not unit.is_body else unit.module.identifiers.keys()
-            site.aligned.forget({name for change in mine for node in _put(change) for name in names_in(node)} - known)
+            introduced = {name for change in mine for node in _put(change) for name in names_in(node)} - known
+            site.aligned.forget(introduced, changed)
             rest = self._branches(mine, home, site, reverted)
             for change in rest:
                 self._change(change, home, site, reverted, changed)

@@ -133,3 +133,9 @@ def test_an_if_that_the_revert_takes_out_and_that_does_more_now() -> None:
     reverted = "def f(a):\n    b = g(a)\n    return b\n"
     reason = refused(fixed, reverted, fixed.replace("        b = cut", "        count(b)\n        b = cut"))
     assert "the drift put more into the block" in reason
+
+
+def test_a_name_that_is_another_one_in_the_changed_statement_alone_is_no_renamed_one() -> None:
+    fixed = "def f(a):\n    if not ready():\n        raise E(a)\n    return a\n"
+    after = "def other():\n    return ready()\n\n\n" + fixed.replace("ready()", "other()")
+    assert refused(fixed, fixed.replace("not ready", "not not ready"), after + "\n\nother()\n")
