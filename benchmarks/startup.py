@@ -1,4 +1,5 @@
-"""What prtoggle costs, measured side by side in one run: the goals of start, import and call, then those of :mod:`benchmarks.live`.
+"""What prtoggle costs, measured side by side in one run: the goals of start, import and call, then those of
+:mod:`benchmarks.live`, and how right :mod:`benchmarks.port` is.
 
 python -m benchmarks.startup [--rounds N] [--write docs/benchmarks.md]
 """
@@ -14,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import live, program
+from benchmarks import live, port, program
 from benchmarks.measure import Row, median, paired, printed, processes
 
 LINES = 3500
@@ -198,7 +199,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--write", type=Path, help="the page to write")
     options = parser.parse_args()
-    rows = [*measure(options.rounds), *live.measure(options.rounds)]
+    rows = [*measure(options.rounds), *live.measure(options.rounds), *port.rows()]
     text = table(rows)
     print(text)
     if options.write:
