@@ -52,6 +52,9 @@ def _hint(decision: Decision, seen: Sighting | None) -> str:
         return f"take the change as it stands in {decision.package.label}, or make the diff against its files"
     if decision.verdict is Verdict.NOT_SEEN and not decision.package.believed:
         return "nothing is left to take out: these files are from before the fix, or somebody took it out by hand"
+    if decision.verdict is Verdict.ROT and decision.package.believed:
+        goal = f"{decision.package.name}=={decision.package.version}"
+        return f"{_HINTS[Verdict.ROT]}; prtoggle port {decision.fix.id} --to {goal} may propose one that fits"
     return _HINTS.get(decision.verdict, "")
 
 
