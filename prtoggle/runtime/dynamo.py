@@ -21,6 +21,7 @@ from types import CodeType, FunctionType, MethodType
 
 from prtoggle.runtime import functions
 from prtoggle.runtime.change import Change
+from prtoggle.runtime.gate import TWIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ def alone() -> bool:
 
 def without_own(found: list[FunctionType]) -> list[FunctionType]:
     """``found`` without the functions that torch.compile made for itself: of code that it rewrote and guards, and those
-    in which a compiled function goes on behind what could not be compiled."""
+    in which a compiled function goes on behind what could not be compiled; and without the gate's twins: garbage, once
+    it is open."""
+    found = [f for f in found if TWIN not in f.__dict__]
     own = {id(code) for code in _seen("output_codes")}
     if not used():
         return found
@@ -118,8 +121,8 @@ class Afresh:
         found = [each for each in every if type(each) is FunctionType and each.__code__.co_filename in files]
         return [
             Change(each, self.renewed(each.__code__))
-            for each in found
-            if id(each) not in taken and not each.__code__.co_name.startswith(_RESUMED) and self.compiled(each)
+            for each in without_own(found)
+            if id(each) not in taken and self.compiled(each)
         ]
 
     def refusals(self, methods: Iterable[FunctionType]) -> list[str]:

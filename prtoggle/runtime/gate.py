@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
+TWIN = "__prtoggle_twin__"
+"""What tells a twin, which may be garbage that the collector has not found yet, from a function that somebody has."""
+
 _one_at_a_time = allocate_lock()
 _closed: list[Gate] = []
 _hooked = False
@@ -261,6 +264,7 @@ def _twin(function: FunctionType) -> FunctionType:
     twin.__kwdefaults__ = function.__kwdefaults__
     twin.__qualname__ = function.__qualname__
     twin.__module__ = function.__module__
+    twin.__dict__[TWIN] = True
     return twin
 
 
