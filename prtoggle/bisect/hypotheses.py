@@ -1,0 +1,267 @@
+"""Which sets of candidates may make a test fail sometimes, and how probable each is after what was tried.
+
+A hypothesis is a set and a direction: a trial has it in force where the whole set is reverted (or, in the other
+direction, where none of it is). Beside them stand "none of these", with one rate for all trials, and "more": a set of
+more candidates than are looked at one by one, which a trial has in force by chance. Single candidates come first; sets
+of two, then of three, are looked at where they may matter, and where there are at most ``MOST`` of them.
+
+Trials are kept the other way round: for each candidate the trials that revert it, as bits of one number, so that what
+was seen of a set takes two counts of bits, however many trials there are.
+
+Example::
+
+    trials = Trials(("a", "b"))
+    trials.add(frozenset({"a"}), BAD)
+    Prior(("a", "b"), {}, Rates()).after(trials).best
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from prtoggle.bisect.rates import Evidence, Rates
+from prtoggle.bisect.values import Direction, Outcome, Subset
+
+MOST = 50_000
+"""So many hypotheses are looked at one by one."""
+SHARES = {0: 0.4, 1: 0.54, 2: 0.04, 3: 0.013, 4: 0.007}
+"""How probable it is beforehand that so many candidates are needed together (0: none of these; 4: or more)."""
+DOUBT = 0.15
+"""Sets of one more are looked at one by one where it is at least so probable that more are needed."""
+
+
+class Trials:
+    """What was tried, in a form that is the same in whatever order it came."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self.bit = {name: 1 << place for place, name in enumerate(self.names)}
+        self.rows = [0] * len(self.names)
+        self.count = self.bad = self.bads = 0
+        self.skipped: Counter[int] = Counter()
+        self.seen: dict[int, list[int]] = {}
+        self.seed = 0
+
+    def add(self, subset: Subset, outcome: Outcome) -> None:
+        """Take in a trial."""
+        mask = self.mask(subset)
+        text = f"{outcome.value} {' '.join(sorted(subset))}"
+        self.seed = (self.seed + int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")) % (1 << 64)
+        if outcome is Outcome.SKIP:
+            self.skipped[mask] += 1
+            return
+        at = 1 << self.count
+        for place in places(mask):
+            self.rows[place] |= at
+        self.count += 1
+        is_bad = outcome is Outcome.BAD
+        if is_bad:
+            self.bad |= at
+            self.bads += 1
+        self.seen.setdefault(mask, [0, 0])[not is_bad] += 1
+
+    def mask(self, subset: Subset) -> int:
+        """A subset as a bit mask."""
+        return sum(self.bit[name] for name in subset)
+
+    def subset(self, mask: int) -> Subset:
+        """A bit mask as a subset."""
+        return frozenset(self.names[place] for place in places(mask))
+
+    @property
+    def everything(self) -> int:
+        return (1 << len(self.names)) - 1
+
+    def rows_of(self, direction: Direction) -> list[int]:
+        """For each candidate the trials that have it in force."""
+        if direction is Direction.REVERTED:
+            return self.rows
+        return [((1 << self.count) - 1) & ~row for row in self.rows]
+
+    def by_size(self, direction: Direction) -> list[tuple[int, int, int]]:
+        """How many candidates were in force, and how often it failed then, and did not."""
+        found: dict[int, list[int]] = {}
+        for mask, (bad, good) in self.seen.items():
+            size = mask.bit_count()
+            both = found.setdefault(size if direction is Direction.REVERTED else len(self.names) - size, [0, 0])
+            both[0] += bad
+            both[1] += good
+        return [(size, bad, good) for size, (bad, good) in sorted(found.items())]
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One hypothesis. ``mask`` are its members; none: it is none of the candidates."""
+
+    mask: int
+    direction: Direction | None
+    chance: float
+    fails: float
+    without: float
+
+    def in_force(self, reverted: int) -> bool:
+        """Whether a trial that reverts these candidates has it in force."""
+        if self.direction is Direction.FIXED:
+            return not self.mask & reverted
+        return self.mask & reverted == self.mask
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What is believed after some trials.
+
+    Attributes:
+        guesses: the likeliest first; without none and more.
+        none: that it is none of the candidates.
+        more: for each direction, that more are needed together than ``size``.
+        size: sets of up to so many candidates were looked at one by one.
+        members: for each candidate, that it is a member (among the sets that were looked at).
+    """
+
+    guesses: tuple[Guess, ...]
+    none: Guess
+    more: tuple[Guess, ...]
+    size: int
+    members: tuple[float, ...]
+
+    @property
+    def best(self) -> Guess:
+        """The likeliest of all, none among them."""
+        return max((*self.guesses[:1], self.none), key=lambda guess: guess.chance)
+
+    @property
+    def beyond(self) -> float:
+        """That more are needed together than were looked at."""
+        return sum(guess.chance for guess in self.more)
+
+
+_Row = tuple[float, int, Direction, int, int]  # log of the chance, members, direction, bad and good with it in force
+
+
+class Prior:
+    """What is believed before the first trial."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        weights: Mapping[str, float],
+        rates: Rates,
+        direction: Direction | None = None,
+        max_size: int = 3,
+        keep: int = 256,
+    ) -> None:
+        given = [max(weights.get(name, 1.0), 1e-12) for name in names]
+        self.weights = [each / max(sum(given), 1e-300) for each in given]
+        self.logs = [math.log(each) for each in self.weights]
+        self.rates, self.keep, self.count = rates, keep, len(names)
+        self.directions = (direction,) if direction else tuple(Direction)
+        self.max_size = max(1, min(max_size, self.count, len(SHARES) - 2))
+        while self.max_size > 1 and math.comb(self.count, self.max_size) > MOST:
+            self.max_size -= 1
+        self.shares = {size: share for size, share in SHARES.items() if size <= self.count}
+        total = sum(self.shares.values())
+        self.shares = {size: share / total for size, share in self.shares.items()}
+        squares = [sum(weight**power for weight in self.weights) for power in (1, 2, 3)]
+        # The sum over all sets of a size of the products of their weights.
+        self.sums = {1: 1.0, 2: (1 - squares[1]) / 2, 3: (1 - 3 * squares[1] + 2 * squares[2]) / 6}
+
+    def after(self, trials: Trials, confidence: float = 1.0) -> Posterior:
+        """What is believed after ``trials``: with sets of as many candidates as matter, and before anything is
+        believed with ``confidence``, of one more; before "none" is believed, of all."""
+        size = 1
+        while True:
+            found = self.upto(size, trials)
+            if size == self.max_size:
+                return found
+            sure = found.best.chance >= confidence and (size == 1 or not found.best.mask)
+            if not sure and found.beyond < DOUBT:
+                return found
+            size += 1
+
+    def upto(self, size: int, trials: Trials) -> Posterior:
+        """What is believed if sets of up to ``size`` candidates are looked at one by one."""
+        rows: list[_Row] = []
+        for direction in self.directions:
+            for each in range(1, size + 1):
+                rows += self._sets(each, direction, trials)
+        none_evidence = self.rates.constant(trials.bads, trials.count - trials.bads)
+        none = _log(self.shares.get(0, 0.0)) + none_evidence.log
+        left = sum(share for each, share in self.shares.items() if each > size)
+        lumps: list[tuple[float, Direction, Evidence]] = []
+        if left > 0:
+            for direction in self.directions:
+                evidence = self._lump(size + 1, direction, trials)
+                lumps.append((math.log(left / len(self.directions)) + evidence.log, direction, evidence))
+        top = max([none, *(row[0] for row in rows), *(log for log, _, _ in lumps)])
+        chances = [math.exp(row[0] - top) for row in rows]
+        total = sum(chances) + math.exp(none - top) + sum(math.exp(log - top) for log, _, _ in lumps)
+        members = [0.0] * self.count
+        for row, chance in zip(rows, chances, strict=True):
+            if chance > 1e-9 * total:
+                for place in places(row[1]):
+                    members[place] += chance / total
+        order = sorted(
+            (at for at, chance in enumerate(chances) if chance > 1e-7 * total), key=lambda at: (-chances[at], at)
+        )
+        guesses = tuple(self._guess(rows[at], chances[at] / total, trials) for at in order[: self.keep])
+        nothing = Guess(0, None, math.exp(none - top) / total, none_evidence.fails, none_evidence.without)
+        more = tuple(
+            Guess(0, direction, math.exp(log - top) / total, each.fails, each.without) for log, direction, each in lumps
+        )
+        return Posterior(guesses, nothing, more, size, tuple(members))
+
+    def _guess(self, row: _Row, chance: float, trials: Trials) -> Guess:
+        _, mask, direction, bad, good = row
+        seen = self.rates.evidence(bad, good, trials.bads - bad, trials.count - trials.bads - good)
+        return Guess(mask, direction, chance, seen.fails, seen.without)
+
+    def _sets(self, size: int, direction: Direction, trials: Trials) -> Iterator[_Row]:
+        rows, logs, bads = trials.rows_of(direction), self.logs, trials.bad
+        start = math.log(self.shares[size] / len(self.directions) / self.sums[size])
+        all_bad, all_good = trials.bads, trials.count - trials.bads
+        known: dict[tuple[int, int], float] = {}
+        evidence = self.rates.log
+        for places_, row, log in _intersections(size, rows, logs):
+            bad = (row & bads).bit_count()
+            good = row.bit_count() - bad
+            seen = known.get((bad, good))
+            if seen is None:
+                seen = known[bad, good] = evidence(bad, good, all_bad - bad, all_good - good)
+            yield start + log + seen, places_, direction, bad, good
+
+    def _lump(self, size: int, direction: Direction, trials: Trials) -> Evidence:
+        most = max(1, math.comb(self.count, size))
+        return self.rates.lump(
+            [(math.comb(many, size) / most, bad, good) for many, bad, good in trials.by_size(direction)]
+        )
+
+
+def _intersections(size: int, rows: Sequence[int], logs: Sequence[float]) -> Iterator[tuple[int, int, float]]:
+    """Every set of ``size``: its mask, the trials that have all of it in force, the sum of ``logs``."""
+    count = len(rows)
+    if size == 1:
+        yield from ((1 << place, rows[place], logs[place]) for place in range(count))
+        return
+    for first in itertools.combinations(range(count), size - 1):
+        mask, row, log = 0, -1, 0.0
+        for place in first:
+            mask, row, log = mask | 1 << place, row & rows[place], log + logs[place]
+        for place in range(first[-1] + 1, count):
+            yield mask | 1 << place, row & rows[place], log + logs[place]
+
+
+def places(mask: int) -> Iterator[int]:
+    """The numbers of the bits that are set."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf
