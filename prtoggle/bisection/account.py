@@ -220,9 +220,11 @@ def by_reason(aside: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
 
 def percent(probability: float) -> str:
     """Never rounded up: what is not certain does not become 100 %."""
-    if probability >= 1:
-        return "100 %"
-    digits = 0 if probability < 0.99 else min(3, math.ceil(-math.log10(1 - probability) - 1e-9) - 2)
+    if probability in (0, 1):
+        return f"{probability:.0%}".replace("%", " %")
+    digits = 0 if 0.01 <= probability < 0.99 else 1
+    if probability >= 0.99:
+        digits = min(3, math.ceil(-math.log10(1 - probability) - 1e-9) - 2)
     shown = math.floor(probability * 100 * 10**digits + 1e-9) / 10**digits
     return f"{shown:.{digits}f} %"
 

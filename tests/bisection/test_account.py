@@ -95,7 +95,7 @@ def test_one_that_was_interrupted_has_an_account_too() -> None:
 def test_how_sure_is_said_where_it_is_a_matter_of_probability_and_never_rounded_up() -> None:
     assert "(99.3 % sure)" in said(*ENDS, answer=found(["2"], confidence=0.99318), belief=BELIEF)
     assert "sure" not in said(*ENDS, answer=found(["2"]))
-    assert [percent(p) for p in (1.0, 0.99999999, 0.99956, 0.995, 0.99, 0.5, 0.019, 0.0)] == [
+    assert [percent(p) for p in (1.0, 0.99999999, 0.99956, 0.995, 0.99, 0.5, 0.019, 0.002, 0.0)] == [
         "100 %",
         "99.999 %",
         "99.95 %",
@@ -103,6 +103,7 @@ def test_how_sure_is_said_where_it_is_a_matter_of_probability_and_never_rounded_
         "99 %",
         "50 %",
         "1 %",
+        "0.2 %",
         "0 %",
     ]
 
