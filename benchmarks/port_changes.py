@@ -4,7 +4,10 @@ Two kinds: a function's own change of release r1 to r2, as a reverse patch at r2
 :mod:`benchmarks.port_reverts` in a function of r2. Both are ported to r3, where the function changed again. What is right
 is asked of somebody else: `git merge-file` on the three definitions, as :func:`ast.unparse` writes them. Where git merges
 cleanly its answer is the expected one; where that is what r3 has already, nothing is left to take out, and every proposal
-is wrong; where git conflicts the answer is not known.
+is wrong; where git conflicts, or took only a part for the change, the answer is not known.
+
+Of 60 cases without a known answer, drawn at random over the releases up to 0.5.21 and read by hand, 29 were proposed: all take
+out what the change put in, most of them in lines that stand beside, or within, what the later release reworded.
 
 Example::
 

@@ -1,7 +1,8 @@
 """The toggles that SGLang ships: the YAML text of one release on the sources of another, where the other's own is the truth.
 
 A pair is right as it stands where the text of release A, applied to release X by SGLang's own editor, gives what X's own
-text gives there. The rest are ported, from A where A's text applies to A, else from the nearest release where it does.
+text gives there. The rest are ported, from A where A's text applies to A, else from the nearest release where it does. These are few distinct drifts many times over, and
+the engine was written with them at hand: what they cannot say, small reverts and real changes do.
 
 Example::
 
