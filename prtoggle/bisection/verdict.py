@@ -19,6 +19,7 @@ from pathlib import Path
 from prtoggle.bisection.values import Job
 from prtoggle.errors import UsageError
 from prtoggle.result import Result
+from prtoggle.selection import parse
 
 SKIP = 125
 
@@ -124,8 +125,9 @@ def _mapped(paths: Iterable[Path]) -> Iterable[mmap.mmap]:
 
 
 def journal_name(part: str) -> str:
-    """A part as journals write it: without its project."""
-    return part if part.startswith(("/", '"')) else part.rpartition("#")[2]
+    """A part as journals write it: without its project, a diff's path without quotes."""
+    choices = parse(part).choices
+    return choices[0].path if choices[0].kind == "diff" else part.rpartition("#")[2]
 
 
 def void(job: Job, result: Result) -> str:

@@ -1,0 +1,248 @@
+"""The whole of a bisection: asks what to try, has it run, writes it down, and asks again, until there is an answer.
+
+All that it knows is in the log. So it can be stopped at any moment, also by a kill, and goes on from the log as if
+nothing had been: no trial that finished is run again.
+
+Example::
+
+    with begin(settings, log=Path("bisect.jsonl")) as log:
+        state = run(log, local(log.header.settings), watcher)
+    state.answer.culprits
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from prtoggle import runs
+from prtoggle.bisection import candidates, steps
+from prtoggle.bisection.executors import Local, deal, gpus_here
+from prtoggle.bisection.record import Header, Log, resumed
+from prtoggle.bisection.trials import Trials, selection_of
+from prtoggle.bisection.values import Executor, Job, Settings, State, TrialRecord, Wanted, Watcher
+from prtoggle.bisection.verdict import pattern
+from prtoggle.errors import RefusedError, UsageError
+from prtoggle.trial import CommandError
+
+_LOOK = 0.2
+"""Seconds between two looks whether somebody wants it to end."""
+_NOT_THERE = (126, 127)
+
+
+def begin(settings: Settings, *, log: Path | None = None) -> Log:
+    """A new bisection: its candidates found, its log begun.
+
+    Raises what stands in the way of trying: a pattern that is none, an unknown fix, fixes that conflict.
+    """
+    settings = replace(settings, cwd=os.path.abspath(settings.cwd or os.getcwd()))
+    settings = replace(settings, fixes=tuple(os.path.join(settings.cwd, each) for each in settings.fixes))
+    _check(settings)
+    field = _field(settings)
+    began = time.time()
+    path = (log or _place(began)).absolute()
+    header = Header(
+        settings, field.candidates, field.packages, field.digest, began, str(path.with_name(path.name + ".trials"))
+    )
+    if os.path.exists(header.folder):
+        raise UsageError(f"{header.folder} is there already", hint="name another log, or delete it")
+    return Log.create(path, header)
+
+
+def resume(path: Path, given: Mapping[str, Any] | None = None) -> tuple[Log, Settings]:
+    """A bisection to go on with, and its settings, changed by what of ``given`` may be changed.
+
+    Raises UsageError where ``given`` has other settings; RefusedError where the packages or the fixes are others now.
+    """
+    log = Log.open(path.absolute())
+    try:
+        settings = resumed(log.header, given or {})
+        _check(settings)
+        moved = path.absolute().with_name(path.name + ".trials")
+        if not os.path.exists(log.header.folder) and moved.is_dir():
+            log.header = replace(log.header, folder=str(moved))
+        if log.header.digest:
+            field = _field(settings)
+            if field.digest != log.header.digest:
+                changed = [f"{label} at {where}" for label, where in log.header.packages]
+                raise RefusedError(
+                    f"the packages or the fixes are not those that the log is of: {', '.join(changed)}",
+                    hint="begin anew: trials of two states say nothing together",
+                )
+    except BaseException:
+        log.close()
+        raise
+    return log, settings
+
+
+def _field(settings: Settings) -> candidates.Field:
+    script = next((word for word in settings.command[1:] if word.endswith(".py")), "")
+    return candidates.find(settings.among, cwd=settings.cwd, fixes=settings.fixes, script=script)
+
+
+def _check(settings: Settings) -> None:
+    if not settings.command:
+        raise UsageError("no command to run", hint="prtoggle bisect -- COMMAND")
+    if settings.match:
+        pattern(settings.match, "--match")
+    if settings.metric:
+        pattern(settings.metric, "--metric")
+        if settings.worse not in ("higher", "lower"):
+            raise UsageError("a metric needs to know which way is worse", hint="--worse higher, or --worse lower")
+        if settings.match or settings.flaky:
+            other = "--match" if settings.match else "--flaky"
+            raise UsageError(f"--metric and {other} are two ways to judge a trial", hint=f"leave out {other}")
+    elif settings.worse:
+        raise UsageError("--worse says what is worse of a metric, and there is none", hint="--metric REGEX")
+    if settings.jobs < 1:
+        raise UsageError(f"{settings.jobs} trials at a time", hint="--jobs 1")
+    if not 0.5 < settings.confidence < 1:
+        raise UsageError(f"a confidence is above 0.5 and below 1, not {settings.confidence:g}")
+
+
+def _place(began: float) -> Path:
+    """Where the log of a bisection goes that nobody named a place for: beside past runs, else here."""
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(began))
+    base = runs.root()
+    folder = base.with_name("bisections") if base is not None else Path.cwd()
+    return folder / f"{stamp}-{os.getpid()}.jsonl"
+
+
+def local(settings: Settings, environ: Mapping[str, str] | None = None) -> Local:
+    """The executor of this machine, with its GPUs dealt out."""
+    gpus = () if settings.gpus_per_trial == 0 or (settings.gpus_per_trial is None and settings.jobs == 1) else None
+    here = gpus_here(os.environ if environ is None else environ) if gpus is None else ()
+    return Local(settings.jobs, deal(here, jobs=settings.jobs, each=settings.gpus_per_trial))
+
+
+def run(log: Log, executor: Executor, watcher: Watcher, settings: Settings | None = None) -> State:
+    """Go on until there is an answer, or until somebody wants it to end (Ctrl-C, SIGTERM, SIGHUP).
+
+    Whatever happens, no process is left behind. Raises CommandError where the command is not there.
+    """
+    settings = replace(settings or log.header.settings, jobs=executor.width)
+    return _Session(log, executor, watcher, settings).run()
+
+
+class _Session:
+    def __init__(self, log: Log, executor: Executor, watcher: Watcher, settings: Settings) -> None:
+        self.log, self.executor, self.watcher, self.settings = log, executor, watcher, settings
+        self.parts = Trials(log.header.candidates, ()).parts
+        self.running: dict[int, Job] = {}
+        self.number = log.next_number
+        self.asked_to_end = 0
+
+    def run(self) -> State:
+        with self._signals():
+            try:
+                return self._loop()
+            finally:
+                self._stop()
+
+    def _loop(self) -> State:
+        stands = self._state()
+        self.watcher.stands(stands, ())
+        while stands.answer is None and not self.asked_to_end:
+            for wanted in stands.wanted:
+                self._start(wanted)
+            if not self.running:
+                raise RuntimeError("nothing runs and nothing is wanted, and there is no answer")
+            self.watcher.stands(stands, tuple(self.running.values()))
+            record = self._next()
+            if record is None:
+                break
+            self._take(record)
+            stands = self._state()
+        if stands.answer is None:
+            self._stop()
+            stands = self._state()
+            if stands.answer is None:
+                stands = steps.interrupted(stands, f"ended by {signal.Signals(self.asked_to_end).name}")
+        self.watcher.stands(stands, ())
+        return stands
+
+    def _state(self) -> State:
+        running = [job.reverted for job in self.running.values()]
+        return steps.state(self.settings, self.log.header.candidates, self.log.records, running)
+
+    def _start(self, wanted: Wanted) -> None:
+        job = self._job(wanted)
+        self.number += 1
+        self.running[job.number] = job
+        self.executor.submit(job)
+        self.watcher.began(job)
+
+    def _job(self, wanted: Wanted) -> Job:
+        settings = self.settings
+        return Job(
+            self.number,
+            wanted.phase,
+            wanted.reverted,
+            selection_of(wanted.reverted),
+            settings.command,
+            str(self.log.trial_folder(self.number)),
+            settings.cwd,
+            settings.fixes,
+            parts=tuple(sorted(self.parts(wanted.reverted))),
+            timeout=settings.timeout,
+            timeout_is=settings.timeout_is,
+            signal_is=settings.signal_is,
+            match=settings.match,
+            metric=settings.metric if wanted.phase != "trace" else "",
+            trace=wanted.phase == "trace",
+        )
+
+    def _next(self) -> TrialRecord | None:
+        """The next trial that ended; None where somebody wants all of it to end."""
+        while not self.asked_to_end:
+            record = self.executor.finished(_LOOK)
+            if record is not None:
+                return record
+        return None
+
+    def _take(self, record: TrialRecord) -> None:
+        self.running.pop(record.number, None)
+        if record.kind == "infrastructure" and record.code in _NOT_THERE:
+            raise CommandError(record.why, record.code)
+        self.log.append(record)
+        self.watcher.ended(record)
+
+    def _stop(self) -> None:
+        """End what runs; take in what had finished."""
+        if not self.running:
+            return
+        self.executor.stop()
+        while self.running:
+            record = self.executor.finished(0)
+            if record is None:
+                break
+            self.running.pop(record.number, None)
+            if record.kind != "interrupted":
+                self.log.append(record)
+                self.watcher.ended(record)
+        self.running.clear()
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Take down that somebody wants it to end, so that the end comes between two steps and not within one."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def note(number: int, frame: object) -> None:
+            self.asked_to_end = number
+
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        before = {each: signal.signal(each, note) for each in numbers if signal.getsignal(each) is not signal.SIG_IGN}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
