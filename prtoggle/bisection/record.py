@@ -51,6 +51,7 @@ class Header:
         digest: of the candidates' modules, as they are and reverted; empty where they are not installed here.
         began: seconds since the epoch.
         folder: where the trials' folders are.
+        notes: what was left out of the candidates, and why.
         version: the prtoggle that wrote it.
     """
 
@@ -60,6 +61,7 @@ class Header:
     digest: str = ""
     began: float = 0.0
     folder: str = ""
+    notes: tuple[str, ...] = ()
     version: str = __version__
 
 
@@ -222,6 +224,7 @@ def _header(entry: dict[str, Any], path: Path) -> Header:
             "settings": settings_of(entry["settings"]),
             "candidates": tuple(map(candidate_of, entry["candidates"])),
             "packages": tuple((label, where) for label, where in entry["packages"]),
+            "notes": tuple(entry["notes"]),
         }
     )
 

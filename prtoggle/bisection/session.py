@@ -48,12 +48,13 @@ def begin(settings: Settings, *, log: Path | None = None) -> Log:
     field = _field(settings)
     began = time.time()
     path = (log or _place(began)).absolute()
-    header = Header(
-        settings, field.candidates, field.packages, field.digest, began, str(path.with_name(path.name + ".trials"))
-    )
+    trials = str(path.with_name(path.name + ".trials"))
+    header = Header(settings, field.candidates, field.packages, field.digest, began, trials, field.notes)
     if os.path.exists(header.folder):
         raise UsageError(f"{header.folder} is there already", hint="name another log, or delete it")
-    return Log.create(path, header)
+    log_file = Log.create(path, header)
+    Path(trials).mkdir(mode=0o700)
+    return log_file
 
 
 def resume(path: Path, given: Mapping[str, Any] | None = None) -> tuple[Log, Settings]:

@@ -38,6 +38,7 @@ COMMANDS = {
     "restore": "Put it back into them.",
     "status": "Which processes run with which reverts.",
     "prove": "Run each scenario fixed and reverted: does it behave as claimed?",
+    "bisect": "Which of many reverts makes a command fail, or keeps it from failing.",
     "demo": "Both fixes that come with prtoggle, fixed and reverted side by side.",
     "port": "Propose a variant for a release that a fix does not apply to.",
     "schema": "The JSON Schema of reverse patches, for editors.",
