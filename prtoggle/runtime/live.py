@@ -38,6 +38,10 @@ _lock = RLock()
 _modules: dict[str, Versions] = {}
 _texts: dict[str, bytes] = {}
 _since: dict[str, dict[str, tuple[str, float]]] = {}
+_blocks: dict[str, int] = {}
+"""Part -> ``with`` blocks under way in which it is to be out."""
+_taken: set[str] = set()
+"""The parts that such a block took out and that nobody has put back since."""
 
 
 def revert(selection: str, *, timeout: float = 2.0, force: bool = False) -> dict[str, Any]:
@@ -85,13 +89,24 @@ def restore(selection: str = "all", *, timeout: float = 2.0, force: bool = False
 
 @contextlib.contextmanager
 def reverted(selection: str, *, timeout: float = 2.0, force: bool = False) -> Iterator[dict[str, Any]]:
-    """Within the ``with`` block what ``selection`` names is out; behind it, what was in before is back."""
-    done = revert(selection, timeout=timeout, force=force)
+    """Within the ``with`` block what ``selection`` names is out; behind it, what was in before is back. Where blocks
+    overlap, the last that is left puts it back."""
+    with _lock:
+        done = revert(selection, timeout=timeout, force=force)
+        mine = (*done["reverted"], *done["already"])
+        for part in mine:
+            _blocks[part] = _blocks.get(part, 0) + 1
+        _taken.update(done["reverted"])
     try:
         yield done
     finally:
-        if done["reverted"]:
-            restore(targets.written(done["reverted"]), timeout=timeout, force=force)
+        with _lock:
+            for part in mine:
+                _blocks[part] -= 1
+            mine = tuple(part for part in mine if not _blocks[part] and part in _taken)
+            _taken.difference_update(mine)
+            if mine:
+                restore(targets.written(mine), timeout=timeout, force=force)
 
 
 def status() -> dict[str, Any]:
@@ -176,6 +191,7 @@ def _go(
         _since[plan.package] = {
             part: known or (after[plan.package][part], time.time()) for part, known in fresh.items()
         }
+    _taken.difference_update(back)
     between = [each for each in texts if each[1] not in _texts and _other(each[0], each[3])]
     if between:  # imported by another thread meanwhile
         _exchange(between, result, selected, timeout, force)

@@ -97,6 +97,44 @@ def test_a_part_that_is_out_already_is_said_and_stays_out_behind_the_block(proje
     assert run(project, code).out == "('8',) ('7',)\n('f reverted', 'g fixed')\n"
 
 
+def test_blocks_that_overlap_are_each_reverted_to_their_end(project: Project) -> None:
+    code = """
+        import app.core as m, prtoggle
+        for first, second in ((0, 1), (1, 0)):
+            blocks = [prtoggle.reverted("7"), prtoggle.reverted("7,8")]
+            for each in blocks: each.__enter__()
+            blocks[first].__exit__(None, None, None)
+            print(m.h())
+            blocks[second].__exit__(None, None, None)
+            print(m.h())
+    """
+    assert run(project, code).out.splitlines() == [
+        "('f reverted', 'g reverted')",
+        "('f fixed', 'g fixed')",
+        "('f reverted', 'g fixed')",
+        "('f fixed', 'g fixed')",
+    ]
+
+
+def test_a_block_ends_quietly_where_somebody_put_the_part_back_meanwhile(project: Project) -> None:
+    code = """
+        import app.core as m, prtoggle
+        with prtoggle.reverted("7,8"):
+            prtoggle.restore("7")
+            print(m.h())
+        print(m.h())
+        with prtoggle.reverted("7"):
+            prtoggle.restore("7")
+            prtoggle.revert("7")
+        print(m.f(), "until it is restored")
+    """
+    assert run(project, code).out.splitlines() == [
+        "('f fixed', 'g reverted')",
+        "('f fixed', 'g fixed')",
+        "f reverted until it is restored",
+    ]
+
+
 def test_where_one_of_several_cannot_change_none_does(project: Project) -> None:
     project.package({"app/last.py": "LIMIT = 'fixed'\n"})
     project.fix(10, target="app.last", edits="- match: LIMIT = 'fixed'\n  replacement: LIMIT = 'reverted'")
