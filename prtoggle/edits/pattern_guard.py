@@ -213,13 +213,60 @@ class _Comparison:
 
 def objection(source: SourceText, text: str, swaps: Swaps, changed: tuple[int, int]) -> str:
     """Why ``text`` has not the tree of ``source`` with ``swaps``, or nothing. ``changed`` is the span replaced."""
+    first, last = source.line_of(changed[0]), source.line_of(max(changed[0], changed[1] - 1))
+    shift = len(SourceText(text).lines) - len(source.lines)
+    expected: ast.AST = source.tree
+    inside = _definition_around(source.tree, first, last)
     try:
-        tree = ast.parse(text)
+        if inside is None:
+            tree: ast.AST = ast.parse(text)
+        else:
+            expected = inside
+            tree = _parsed_alone(source, text, inside)
     except SyntaxError as error:
         return f"the edited text is not Python: {error.msg}"
     except (ValueError, RecursionError, MemoryError) as error:
         return f"the edited text cannot be parsed: {error!r}"
-    first, last = source.line_of(changed[0]), source.line_of(max(changed[0], changed[1] - 1))
-    shift = len(SourceText(text).lines) - len(source.lines)
-    agrees = _Comparison(swaps, (first, last, shift)).same(source.tree, tree)
+    agrees = _Comparison(swaps, (first, last, shift)).same(expected, tree)
     return "" if agrees else "the edited text would not be the tree with the substitution made"
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def _definition_around(tree: ast.Module, first: int, last: int) -> _Definition | None:
+    """The innermost definition that these lines stand in, below its first line: they change nothing outside it."""
+    found: _Definition | None = None
+    level: list[ast.AST] = [tree]
+    while level:
+        node = level.pop()
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):
+                continue
+            if isinstance(child, ast.stmt) and not first_line(child) < first <= last <= (child.end_lineno or 0):
+                continue
+            if isinstance(child, _DEFINITIONS):
+                found = child
+            level.append(child)
+    return found
+
+
+def _parsed_alone(source: SourceText, text: str, definition: _Definition) -> ast.AST:
+    """The definition's lines in the edited text, parsed for themselves: its own statement, at its own lines.
+
+    It begins at the start of a line and ends before a line that is indented no deeper, so that neither what is before
+    nor what follows can be read as a part of it, or it as a part of them, where it parses to one statement alone.
+    """
+    begin = first_line(definition)
+    start, end = source.starts[begin - 1], source.starts[definition.end_lineno or 0]
+    lines = text[start : end + len(text) - len(source.text)]
+    above = "if 1:\n" if definition.col_offset else ""
+    tree = ast.parse(above + lines)
+    block, more = tree.body, tree.body[1:]
+    if above and isinstance(tree.body[0], ast.If):
+        block, more = tree.body[0].body, [*more, *tree.body[0].orelse]
+    if more or len(block) != 1:
+        raise SyntaxError("the definition would end early")
+    ast.increment_lineno(tree, begin - 1 - bool(above))
+    return block[0]
