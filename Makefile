@@ -7,7 +7,7 @@
 #                   that has prtoggle and torch: make gpu-test GPU_PYTHON=python3; without evidence: EVIDENCE=
 #   make prove-all  each fix in each release of SGLang, fixed and reverted, and its table into docs/proof.md; takes minutes
 #   make lint       ruff and mypy          make fix   let ruff repair what it can
-#   make bench      the benchmarks, into docs/benchmarks.md
+#   make bench      the benchmarks, into docs/benchmarks.md (one section: make bench BENCH=speed)
 #   make build      an sdist and a wheel, in dist/
 #   make clean      removes environments, builds and caches
 #
@@ -53,7 +53,7 @@ fix: venv
 	$(BIN)/ruff format
 
 bench: venv
-	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks $(BENCH)
 
 build: venv
 	@$(BIN)/python -m build --no-isolation

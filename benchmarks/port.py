@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from benchmarks import page
 from benchmarks.measure import Row
 from benchmarks.port_case import Case, Outcome, judge, tally
 from benchmarks.port_changes import change_cases
@@ -166,6 +167,11 @@ def rows(requirement: str = RELEASES) -> list[Row]:
             )
         )
     return found
+
+
+def section() -> str:
+    """The section of docs/benchmarks.md."""
+    return page.table(rows())
 
 
 def main() -> None:

@@ -1,21 +1,19 @@
-"""What prtoggle costs, measured side by side in one run: the goals of start, import and call, then those of
-:mod:`benchmarks.live`, and how right :mod:`benchmarks.port` is.
+"""What prtoggle costs, measured side by side in one run: the goals of start, import and call.
 
-python -m benchmarks.startup [--rounds N] [--write docs/benchmarks.md]
+python -m benchmarks.startup [--rounds N]
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import platform
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import live, port, program
+from benchmarks import page, program
 from benchmarks.measure import Row, median, paired, printed, processes
 
 LINES = 3500
@@ -185,31 +183,7 @@ def measure(rounds: int) -> list[Row]:
     return rows
 
 
-def table(rows: list[Row]) -> str:
-    """The rows as a Markdown table."""
-    lines = ["| what | goal | measured | met |", "|---|---|---|---|"]
-    for row in rows:
-        detail = f" ({row.detail})" if row.detail else ""
-        lines.append(f"| {row.what} | {row.goal} | {row.measured}{detail} | {'yes' if row.met else '**no**'} |")
-    return "\n".join(lines) + "\n"
-
-
-def main() -> None:
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--write", type=Path, help="the page to write")
-    options = parser.parse_args()
-    rows = [*measure(options.rounds), *live.measure(options.rounds), *port.rows()]
-    text = table(rows)
-    print(text)
-    if options.write:
-        options.write.write_text(
-            "# Benchmarks\n\nWhat prtoggle costs, as `make bench` measured it: variants take turns within one run, and medians over the "
-            "same rounds are compared, so that the machine's noise hits both sides alike.\n\n"
-            f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
-            f"{options.rounds} rounds.\n\n{text}"
-        )
-
-
-if __name__ == "__main__":
-    main()
+    print(page.table(measure(parser.parse_args().rounds)))
