@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ from typing import Any
 
 from prtoggle import selection
 from prtoggle.result import Result
+from prtoggle.runtime.sources import VARIABLE as PATH
 from prtoggle.spec import Fix
 from prtoggle.trial import Trial, run
 
@@ -87,8 +89,8 @@ def run_case(
                 Trial(
                     revert,
                     (sys.executable, "-m", *program, str(out), *more),
-                    env=env or {},
-                    fixes=tuple(dirs),
+                    env={**_here(), **(env or {})},
+                    fixes=tuple(map(os.path.abspath, dirs)),
                     quiet=True,
                     cwd=name,
                     folder=folder / "journal",
@@ -105,6 +107,12 @@ def run_case(
             lines = printed.splitlines()
             told = {"error": f"its process ended with {result.code}" + (f": {lines[-1]}" if lines else "")}
         return told, result
+
+
+def _here() -> dict[str, str]:
+    """The variable with folders of fixes, relative to this folder and not to the child's."""
+    folders = [os.path.abspath(entry) for entry in os.environ.get(PATH, "").split(os.pathsep) if entry.strip()]
+    return {PATH: os.pathsep.join(folders)} if folders else {}
 
 
 def why(told: Mapping[str, Any]) -> tuple[str, str]:

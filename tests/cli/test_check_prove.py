@@ -94,6 +94,15 @@ def test_the_matrix_and_what_its_words_mean(proving: World) -> None:
     assert "2 of 2 proven" in ran.out and ran.code == 0
 
 
+@pytest.mark.parametrize("how", ["option", "variable"])
+def test_a_folder_of_fixes_may_be_named_from_where_one_stands(proving: World, how: str) -> None:
+    proving.fixes.rename(proving.here / "mine")
+    more, path = (("--fixes", "mine"), "") if how == "option" else ((), "mine")
+    ran = proving.run("check", "--prove", "101", *more, env={"PRTOGGLE_PATH": path})
+    assert ran.code == 0, ran.err
+    assert "2 of 2 proven" in ran.out
+
+
 def test_another_tree_than_the_expected_one_is_not_proven_whatever_the_code_does(proving: World) -> None:
     write(proving, REAL, expectations(tree="0" * 32))
     code, cells = prove(proving)
