@@ -158,7 +158,6 @@ class Gate:
         where: tuple[str, ...] = ()
         pending: tuple[str, ...] = ()
         start = time.perf_counter()
-        _quiet(self.functions)
         try:
             _closed.append(self)
             gc.disable()  # a finalizer in the middle of all_frames would let other threads run
@@ -247,15 +246,6 @@ class Gate:
         return tuple(sorted(found))
 
 
-def _quiet(functions: list[FunctionType]) -> None:
-    """Python 3.13 warns of code of another kind, which a gate is for a generator or coroutine function; as an error,
-    that would come in the middle."""
-    if sys.version_info >= (3, 13) and any(function.__code__.co_flags & SUSPENDABLE for function in functions):
-        import warnings
-
-        warnings.filterwarnings("ignore", "Assigning a code object of non-matching type", DeprecationWarning)
-
-
 def _twin(function: FunctionType) -> FunctionType:
     """The function as it is, under another identity."""
     twin = FunctionType(
@@ -268,33 +258,48 @@ def _twin(function: FunctionType) -> FunctionType:
     return twin
 
 
-_templates: dict[int, CodeType] = {}
+_KINDS = SUSPENDABLE | 0x100
+"""Flags of the code of generators, coroutines and async generators, iterable coroutines too."""
+_FORMS = {0x20: ("def", "return (yield from {})"), 0x80: ("async def", "return await {}")}
+"""How a gate of that kind is written where Python goes by the flags themselves."""
+_templates: dict[tuple[int, int], CodeType] = {}
 
 
 def _gate_code(enter: object, index: int, function: FunctionType) -> CodeType:
     """Code that asks ``enter`` what to call, and calls it with what it was given.
 
-    As many free variables as the function has, since Python asks for that; their names and values are not used.
+    As many free variables as the function has, since Python asks for that; their names and values are not used. Of the
+    function's kind, since who asks meanwhile whether this is a coroutine function, to await it or not, must hear the
+    truth: from Python 3.11 on that is but a flag, as Python itself goes by the instructions.
     """
-    count = len(function.__code__.co_freevars)
-    template = _templates.get(count)
+    kind = function.__code__.co_flags & _KINDS
+    by_flag = sys.version_info >= (3, 11)
+    key = len(function.__code__.co_freevars), 0 if by_flag or kind not in _FORMS else kind
+    template = _templates.get(key)
     if template is None:
-        names = "".join(f"free{number}, " for number in range(count))
-        source = (
-            f"def outer({names}):\n"
-            "    def gate(*args, **kwargs):\n"
-            "        enter, index = 'enter', 'index'\n"
-            "        return enter(index)(*args, **kwargs)\n"
-            f"        ({names})\n"
-        )
-        module = compile(source, "<prtoggle gate>", "exec", dont_inherit=True)
-        outer = next(const for const in module.co_consts if isinstance(const, CodeType))
-        template = next(const for const in outer.co_consts if isinstance(const, CodeType))
-        assert len(template.co_freevars) == count
-        _templates[count] = template
+        template = _templates[key] = _template(*key)
     put = {("enter", "index"): (enter, index), "enter": enter, "index": index}
     consts: Any = tuple(put.get(const, const) for const in template.co_consts)
-    return template.replace(co_consts=consts, co_name=function.__name__)
+    flags = template.co_flags | kind if by_flag else template.co_flags
+    return template.replace(co_consts=consts, co_name=function.__name__, co_flags=flags)
+
+
+def _template(count: int, kind: int) -> CodeType:
+    """A gate with ``count`` free variables."""
+    names = "".join(f"free{number}, " for number in range(count))
+    define, answer = _FORMS.get(kind, ("def", "return {}"))
+    source = (
+        f"def outer({names}):\n"
+        f"    {define} gate(*args, **kwargs):\n"
+        "        enter, index = 'enter', 'index'\n"
+        f"        {answer.format('enter(index)(*args, **kwargs)')}\n"
+        f"        ({names})\n"
+    )
+    module = compile(source, "<prtoggle gate>", "exec", dont_inherit=True)
+    outer = next(const for const in module.co_consts if isinstance(const, CodeType))
+    template = next(const for const in outer.co_consts if isinstance(const, CodeType))
+    assert len(template.co_freevars) == count
+    return template
 
 
 def _hook_forks() -> None:

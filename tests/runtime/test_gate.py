@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -406,6 +408,49 @@ def test_in_a_running_event_loop_a_torn_call_is_one_of_a_coroutine_that_was_repo
     assert {each[2] for each in whole} == {"old", "new"}
     named = [line for each in done for line in each.suspended if line.startswith("coroutine outer")]
     assert len(torn) <= len(named)
+
+
+def test_while_the_gate_is_closed_a_function_says_of_itself_what_kind_it_is_and_is_called_as_that() -> None:
+    def source(word: str) -> str:
+        return (
+            "import time\n"
+            f"def slow():\n    time.sleep(0.4)\n    return {word!r}\n"
+            f"async def coroutine():\n    return {word!r}\n"
+            f"def generator():\n    got = yield {word!r}\n    yield got\n"
+            f"async def async_generator():\n    got = yield {word!r}\n    yield got\n"
+        )
+
+    made = module(source("old"))
+    names = ("coroutine", "generator", "async_generator")
+    asked = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    kinds: list[list[bool]] = []
+    values: list[object] = []
+
+    async def call() -> None:
+        generator, async_generator = made["generator"](), made["async_generator"]()
+        values.append(await made["coroutine"]())
+        values.extend((next(generator), generator.send("sent")))
+        values.extend((await async_generator.__anext__(), await async_generator.asend("sent")))
+
+    def look() -> None:
+        time.sleep(0.1)
+        assert made["slow"].__code__.co_filename == "<prtoggle gate>"
+        kinds.extend([ask(made[name]) for name in names] for ask in asked)
+        asyncio.run(call())
+
+    inside, looking = threading.Thread(target=made["slow"]), threading.Thread(target=look)
+    inside.start()
+    time.sleep(0.05)
+    looking.start()
+    exchange(change_to(made, source("new"), "slow", *names), timeout=20)
+    looking.join()
+    inside.join()
+    seen = [[True, False, False], [False, True, False], [False, False, True]]
+    if sys.version_info < (3, 11):
+        seen[2] = [False, False, False]  # docs/limits.md
+    assert kinds == seen
+    assert values == ["new", "new", "sent", "new", "sent"]
+    assert [ask(made[name]) for ask, name in zip(asked, names, strict=True)] == [True] * 3
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers here")
