@@ -80,12 +80,8 @@ class _Running:
 class Local:
     """Trials as processes of this machine. Contract: :class:`prtoggle.bisection.values.Executor`."""
 
-    def __init__(
-        self, jobs: int = 1, gpus: Sequence[Sequence[str]] = (), environ: Mapping[str, str] | None = None
-    ) -> None:
-        """``environ`` is what workers and trials start with; None: this process's own environment."""
+    def __init__(self, jobs: int = 1, gpus: Sequence[Sequence[str]] = ()) -> None:
         self.width = jobs
-        self._environ = os.environ if environ is None else environ
         self._gpus = [tuple(each) for each in gpus] or [()] * jobs
         self._free = deque(range(jobs))
         self._waiting: deque[Job] = deque()
@@ -127,7 +123,7 @@ class Local:
         while self._waiting and self._free:
             job, slot = self._waiting.popleft(), self._free.popleft()
             job = replace(job, worker=f"local {slot + 1}", gpus=self._gpus[slot])
-            self._running.append(_Running(job, slot, _start(job, self._environ)))
+            self._running.append(_Running(job, slot, _start(job)))
 
     def _look(self) -> None:
         for running in [each for each in self._running if each.process.poll() is not None]:
@@ -138,12 +134,12 @@ class Local:
         self._fill()
 
 
-def _start(job: Job, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _start(job: Job) -> subprocess.Popen[bytes]:
     folder = Path(job.folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / JOB).write_text(json.dumps(plain(job)), encoding="utf-8")
     # The worker is a Python too: what is selected here is not for it.
-    env = {name: value for name, value in environ.items() if name != VARIABLE}
+    env = {name: value for name, value in os.environ.items() if name != VARIABLE}
     with (folder / "worker.log").open("wb") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "prtoggle.bisection.worker", job.folder],
