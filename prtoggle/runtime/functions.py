@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import sys
 from types import AsyncGeneratorType, CodeType, CoroutineType, FunctionType, GeneratorType
 
@@ -21,6 +22,7 @@ from prtoggle.runtime.whereabouts import all_frames
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
+    from types import FrameType
     from typing import Any
 
 _SUSPENDED = ((GeneratorType, "gi"), (CoroutineType, "cr"), (AsyncGeneratorType, "ag"))
@@ -32,21 +34,40 @@ COMPILERS = {"triton": ("fn",), "numba": ("py_func",), "cupyx": ("_func",), "tai
 """Compilers that read a function's text once: top package of the type, and its attributes that hold the function."""
 
 
+class Files(dict[str, str]):
+    """Which of some files the file name of a code object means; empty where none. Code of a module that was imported
+    through a symbolic link, or run by a relative path, names its file otherwise."""
+
+    def __init__(self, files: Iterable[str]) -> None:
+        super().__init__((file, file) for file in files)
+        self._real = {os.path.realpath(file): file for file in self}
+        self._last = {os.path.basename(file) for file in (*self, *self._real)}
+
+    def __missing__(self, name: str) -> str:
+        mine = ""
+        if not name.startswith("<") and (os.path.basename(name) in self._last or os.path.islink(name)):
+            mine = self._real.get(os.path.realpath(name), "")
+        self[name] = mine
+        return mine
+
+
 class Alive:
-    """What one look found."""
+    """What one look found, of the code of ``files``."""
 
     __slots__ = (
         "cached_properties",
         "classes",
         "compiled",
         "contexts",
+        "files",
         "functions",
         "lru_caches",
         "scripted",
         "suspended",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, files: Iterable[str] = ()) -> None:
+        self.files = Files(files)
         self.functions: list[FunctionType] = []
         self.suspended: list[tuple[CodeType, str]] = []
         self.lru_caches: list[Any] = []
@@ -75,14 +96,15 @@ def all_objects() -> list[object]:
 
 def look(files: Collection[str]) -> Alive:
     """All that is alive of the code of ``files``, and what may stand around it."""
-    found = Alive()
-    function, sort = FunctionType, _sorter(files, found)
+    found = Alive(files)
+    mine = found.files
+    function, sort = FunctionType, _sorter(found)
     # What to do with objects of a type, by its identity, as a hash of its own may do anything: few types, many objects.
     kinds: dict[int, Callable[[Any], object] | None] = {}
     for each in all_objects():
         kind = type(each)
         if kind is function:
-            if each.__code__.co_filename in files:  # type: ignore[attr-defined]
+            if mine[each.__code__.co_filename]:  # type: ignore[attr-defined]
                 found.functions.append(each)  # type: ignore[arg-type]
             continue
         try:
@@ -94,17 +116,18 @@ def look(files: Collection[str]) -> Alive:
     return found
 
 
-def _sorter(files: Collection[str], found: Alive) -> Callable[[type], Callable[[Any], object] | None]:
+def _sorter(found: Alive) -> Callable[[type], Callable[[Any], object] | None]:
     """Tells, for a type, what is to be done with each of its objects, if anything."""
     cached = functools.cached_property
     script = getattr(sys.modules.get("torch.jit"), "ScriptModule", None)
     dynamo = getattr(sys.modules.get("torch._dynamo.eval_frame"), "_TorchDynamoContext", None)
+    greenlet = getattr(sys.modules.get("greenlet"), "greenlet", None)
     compilers = tuple(name for name in COMPILERS if name in sys.modules)
 
     def sort(kind: type) -> Callable[[Any], object] | None:
         for suspended, prefix in _SUSPENDED:
             if kind is suspended:
-                return functools.partial(_note_suspended, prefix, files, found)
+                return functools.partial(_note_suspended, prefix, found)
         if kind is _LRU:
             return found.lru_caches.append
         if issubclass(kind, type):
@@ -115,6 +138,8 @@ def _sorter(files: Collection[str], found: Alive) -> Callable[[type], Callable[[
             return found.scripted.append
         if dynamo is not None and dynamo in kind.__mro__:
             return found.contexts.append
+        if greenlet is not None and greenlet in kind.__mro__:
+            return functools.partial(_note_switched_out, found)
         if compilers and type(getattr(kind, "__module__", "")) is str:
             top = kind.__module__.partition(".")[0]
             if top in compilers:
@@ -131,9 +156,9 @@ def _note_compiled(names: tuple[str, ...], found: Alive, each: Any) -> None:
             found.compiled.append((each, held))
 
 
-def _note_suspended(prefix: str, files: Collection[str], found: Alive, each: Any) -> None:
+def _note_suspended(prefix: str, found: Alive, each: Any) -> None:
     code: CodeType = getattr(each, f"{prefix}_code")
-    if code.co_filename not in files:
+    if not found.files[code.co_filename]:
         return
     frame, running = getattr(each, f"{prefix}_frame"), getattr(each, f"{prefix}_running")
     if running and prefix == "ag":  # said also of one that awaits something
@@ -143,6 +168,15 @@ def _note_suspended(prefix: str, files: Collection[str], found: Alive, each: Any
     if frame is not None and not running:
         name = getattr(each, "__qualname__", code.co_name)
         found.suspended.append((code, f"{_WORDS[prefix]} {name} is suspended at line {frame.f_lineno}"))
+
+
+def _note_switched_out(found: Alive, each: Any) -> None:
+    frame: FrameType | None = each.gr_frame  # None of one that runs, too
+    while frame is not None:
+        code = frame.f_code
+        if found.files[code.co_filename]:
+            found.suspended.append((code, f"a greenlet is switched out in {code.co_name} at line {frame.f_lineno}"))
+        frame = frame.f_back
 
 
 def clear(functions: Collection[FunctionType], alive: Alive) -> list[str]:

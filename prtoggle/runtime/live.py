@@ -227,7 +227,7 @@ def _exchange(
     alive.functions = dynamo.without_own(alive.functions)
     toggles: list[tuple[Versions, bytes, Toggle]] = []
     for name, file, base, text in texts:
-        if name not in sys.modules and not any(f.__code__.co_filename == file for f in alive.functions):
+        if name not in sys.modules and not any(alive.files[f.__code__.co_filename] == file for f in alive.functions):
             continue  # its import will load the text
         module = _modules.get(file)
         if module is None or module.base != base:

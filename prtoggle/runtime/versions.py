@@ -120,7 +120,7 @@ class Versions:
         seen: set[int] = set()
         for function in alive.functions:
             code = function.__code__
-            if code.co_filename != self.file:
+            if alive.files[code.co_filename] != self.file:
                 continue
             place = self.scope_of(code)
             if place is not None:
@@ -201,7 +201,7 @@ class Versions:
 
     def _look_at_suspended(self, alive: Alive, text: bytes, found: Toggle) -> None:
         for code, words in alive.suspended:
-            place = self.scope_of(code) if code.co_filename == self.file else None
+            place = self.scope_of(code) if alive.files[code.co_filename] == self.file else None
             if place is None or place[0].text == text:
                 continue
             pair = self.matched(place[0].text, text)[1].get(id(place[1]))

@@ -310,6 +310,42 @@ def test_a_thread_inside_is_named_and_everything_is_put_back(project: Project) -
     assert out.endswith("f fixed fixed []\n")
 
 
+def test_code_of_the_file_under_another_path_changes_too(project: Project) -> None:
+    (project.site / "app2").symlink_to("app")
+    (project.site / "elsewhere.py").symlink_to("app/core.py")
+    code = """
+        import os, runpy, app.core as m, app2.core, elsewhere, prtoggle
+        os.chdir(os.path.dirname(m.__file__))
+        script = runpy.run_path("core.py")
+        every = (m.h, app2.core.h, elsewhere.h, script["h"])
+        with prtoggle.reverted("7"): print(*(each()[0] for each in every), sep=", ")
+        print(*(each()[0] for each in every), sep=", ")
+    """
+    assert run(project, code).out.splitlines() == [
+        "f reverted, f reverted, f reverted, f reverted",
+        "f fixed, f fixed, f fixed, f fixed",
+    ]
+
+
+def test_a_greenlet_that_is_switched_out_inside_is_named(project: Project) -> None:
+    pytest.importorskip("greenlet")
+    code = """
+        import greenlet, app.other, prtoggle
+        main = greenlet.getcurrent()
+        app.other.k.__globals__["wait"] = main.switch
+        inside = greenlet.greenlet(app.other.waits)
+        inside.switch()
+        try: prtoggle.revert("10")
+        except prtoggle.PrtoggleError as error: print(error)
+        print(prtoggle.revert("10", force=True)["left"])
+        print(inside.switch(), app.other.waits.__code__.co_consts[-1])
+    """
+    project.package({"app/other.py": OTHER + "def waits():\n    wait()\n    return 'waits fixed'\n"})
+    project.fix(10, target="app.other.waits", edits="- match: \"'waits fixed'\"\n  replacement: \"'waits reverted'\"")
+    out = run(project, code).out
+    assert "app.other: a greenlet is switched out in waits at line 5, in code that is to change" in out
+
+
 def test_callbacks_are_called_and_what_is_baked_in_is_said(project: Project) -> None:
     edits = '- match: return "k fixed"\n  replacement: return "k reverted"'
     file = project.fix(13, target="app.other.k", edits=edits)
