@@ -1,0 +1,277 @@
+"""Trials on a real Ray cluster of two nodes on this machine, whose environment is not that of the bisection."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prtoggle.bisection import reaper
+from prtoggle.bisection.rayexec import travelling
+from prtoggle.bisection.values import Job, TrialRecord, plain, record_of
+from tests.runtime.project import Project
+
+HERE = Path(__file__).parent
+PYTHON = os.environ.get("PRTOGGLE_RAY_PYTHON") or (sys.executable if find_spec("ray") else "")
+"""A Python that has Ray and prtoggle."""
+needs_ray = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not PYTHON, reason="Ray is not installed here, and PRTOGGLE_RAY_PYTHON names no Python that has it"
+    ),
+]
+MARKER = "PRTOGGLE_TEST_RAY"
+
+
+def test_what_belongs_to_a_node_or_to_ray_does_not_travel() -> None:
+    mine = {
+        "PATH": "/bin",
+        "MODEL": "x",
+        "CUDA_VISIBLE_DEVICES": "3",
+        "HOSTNAME": "here",
+        "RAY_ADDRESS": "auto",
+        "RAY_JOB_ID": "1",
+    }
+    assert travelling(mine) == {"PATH": "/bin", "MODEL": "x"}
+
+
+def ray(*words: str, env: dict[str, str]) -> None:
+    done = subprocess.run(
+        [PYTHON, "-m", "ray.scripts.scripts", *words], env=env, capture_output=True, text=True, timeout=180
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The environment of a bisection that finds the cluster; two nodes, two trials at a time each."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PRTOGGLE_", "RAY_", "PYTHON", "SGLANG_"))
+    }
+    folder = tmp_path_factory.mktemp("r")
+    env = {
+        **clean,
+        "RAY_DISABLE_IMPORT_WARNING": "1",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "TMPDIR": str(folder),
+        MARKER: "the raylet's",
+    }
+    small = ("--num-cpus=2", "--object-store-memory=80000000", "--disable-usage-stats", "--num-gpus=0")
+    # A short folder: the paths of its sockets have a limit.
+    home = Path("/tmp") / f"prt-ray-{os.getpid()}"
+    ray(
+        "start",
+        "--head",
+        f"--port={port}",
+        "--include-dashboard=false",
+        f"--temp-dir={home}",
+        "--node-ip-address=127.0.0.1",
+        *small,
+        env=env,
+    )
+    try:
+        ray("start", f"--address=127.0.0.1:{port}", "--node-ip-address=127.0.0.1", *small, env=env)
+        yield {**clean, "HOME_OF_RAY": str(home), "RAY_ADDRESS": f"127.0.0.1:{port}", "RAY_USAGE_STATS_ENABLED": "0"}
+    finally:
+        for pid in _processes(home):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _processes(home: Path) -> set[int]:
+    """Processes of the cluster whose folder is ``home``: they name it, or are below one that does."""
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    named = {pid for pid in pids if str(home).encode() in _said(pid) and pid != os.getpid()}
+    return named.union(*map(reaper.below, named))
+
+
+def _said(pid: int) -> bytes:
+    """The command line of a process; empty where it is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    made = Project(tmp_path)
+    made.package({"app/__init__.py": "", "app/core.py": "def f():\n    return 'fixed'\n"})
+    made.fix(7, target="app.core.f", edits="- match: return 'fixed'\n  replacement: return 'reverted'")
+    return made
+
+
+CHECK = "import app.core, os, sys; print(app.core.f(), os.environ.get('MODEL'), os.getppid()); sys.exit(app.core.f() != 'fixed')"
+
+SLOW = """
+import app.core, os, sys, time
+seen = app.core.f()
+print(seen, os.environ.get('MODEL'), os.environ.get('PRTOGGLE_TEST_RAY'))
+time.sleep(2)
+sys.exit(seen != 'fixed')
+"""
+HANG = """
+import os, subprocess, sys, time
+import app.core
+subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'], start_new_session=True)
+open('began', 'w').close()
+time.sleep(300)
+"""
+
+
+def job(project: Project, number: int, revert: str, code: str = CHECK, **more: Any) -> dict[str, Any]:
+    return plain(
+        Job(
+            number,
+            "search",
+            () if revert == "none" else (revert,),
+            revert,
+            (PYTHON, "-c", code),
+            str(project.root / "trials" / str(number)),
+            cwd=str(project.root),
+            fixes=(str(project.fixes),),
+            parts=() if revert == "none" else ("7",),
+            **more,
+        )
+    )
+
+
+def start(project: Project, cluster: dict[str, str], asked: dict[str, Any], **env: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [PYTHON, str(HERE / "ray_driver.py")],
+        env={**cluster, "PYTHONPATH": str(project.site), "PRTOGGLE_CACHE": str(project.cache), **env},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(asked))
+    process.stdin.close()
+    process.stdin = None
+    return process
+
+
+def run(project: Project, cluster: dict[str, str], asked: dict[str, Any], **env: str) -> list[TrialRecord]:
+    process = start(project, cluster, asked, **env)
+    out, err = process.communicate(timeout=240)
+    assert process.returncode == 0, err
+    return sorted(map(record_of, json.loads(out)["records"]), key=lambda record: record.number)
+
+
+class TestOnACluster:
+    pytestmark = needs_ray
+
+    def test_the_selection_and_the_environment_reach_trials_on_both_nodes(
+        self, project: Project, cluster: dict[str, str]
+    ) -> None:
+        jobs = [
+            job(
+                project,
+                n,
+                "7" if n % 2 else "none",
+                SLOW,
+            )
+            for n in range(1, 5)
+        ]
+        records = run(project, cluster, {"width": 4, "jobs": jobs}, MODEL="a model")
+        assert [record.kind for record in records] == ["bad", "good", "bad", "good"], [record.why for record in records]
+        assert [record.in_force for record in records] == [("7",), (), ("7",), ()]
+        for record in records:
+            assert record.worker.startswith("ray ")
+            said = Path(record.folder, "stdout").read_text()
+            state = "reverted" if record.kind == "bad" else "fixed"
+            assert said == f"{state} a model the raylet's\n"
+            assert list(Path(record.folder, "journals").glob("*.jsonl")) or record.kind == "good"
+            assert record_of(json.loads(Path(record.folder, "result.json").read_text())) == record
+
+    def test_more_trials_than_there_is_room_for_wait(self, project: Project, cluster: dict[str, str]) -> None:
+        records = run(project, cluster, {"width": 9, "jobs": [job(project, n, "7") for n in range(1, 10)]})
+        assert [record.kind for record in records] == ["bad"] * 9, [record.why for record in records]
+
+    def test_no_process_is_left_when_it_is_stopped_or_killed(self, project: Project, cluster: dict[str, str]) -> None:
+        mark = f"a trial of {project.root}"
+        process = start(
+            project,
+            cluster,
+            {"width": 1, "jobs": [job(project, 1, "7", HANG)], "wait_for": str(project.root / "began")},
+            MODEL=mark,
+        )
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        (record,) = map(record_of, json.loads(out)["records"])
+        assert record.kind == "interrupted"
+        assert _marked(mark) == set()
+
+        (project.root / "began").unlink()
+        process = start(project, cluster, {"width": 1, "jobs": [job(project, 2, "7", HANG)]}, MODEL=mark)
+        _until(lambda: (project.root / "began").exists(), 90)
+        assert len(_marked(mark)) >= 2
+        process.kill()
+        process.wait()
+        _until(lambda: _marked(mark) == set(), 60)
+
+    def test_a_trial_whose_process_of_rays_is_killed_is_lost_and_not_bad(
+        self, project: Project, cluster: dict[str, str]
+    ) -> None:
+        mark = f"another trial of {project.root}"
+        process = start(project, cluster, {"width": 1, "jobs": [job(project, 1, "7", HANG)]}, MODEL=mark)
+        _until((project.root / "began").exists, 90)
+        running = [pid for pid in _processes(Path(cluster["HOME_OF_RAY"])) if _said(pid).startswith(b"ray::_Trial")]
+        assert len(running) == 1
+        os.kill(running[0], signal.SIGKILL)
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        (record,) = map(record_of, json.loads(out)["records"])
+        assert (record.kind, record.why.startswith("lost by Ray: ")) == ("infrastructure", True), record
+        _until(lambda: _marked(mark) == set(), 60)
+
+    def test_a_folder_that_a_node_does_not_have_is_said(self, project: Project, cluster: dict[str, str]) -> None:
+        away = {**job(project, 1, "7"), "cwd": "/not/there"}
+        (record,) = run(project, cluster, {"width": 1, "jobs": [away]})
+        assert (record.kind, record.why) == ("infrastructure", "/not/there is not there on every node of the cluster")
+
+    def test_without_a_cluster_it_says_how_to_start_one(self, project: Project, cluster: dict[str, str]) -> None:
+        nowhere = {**cluster, "RAY_ADDRESS": "127.0.0.1:1"}
+        process = start(project, nowhere, {"width": 1, "jobs": [job(project, 1, "7")]})
+        _, err = process.communicate(timeout=120)
+        assert "no Ray cluster" in err and "ray start --head" in err
+
+
+def _marked(mark: str) -> set[int]:
+    """Processes of trials that have ``mark`` in their environment; the bisection has it too."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and b"ray_driver" not in _said(int(entry.name)):
+            try:
+                environ = (entry / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if f"MODEL={mark}".encode() in environ:
+                found.add(int(entry.name))
+    return found
+
+
+def _until(true: Any, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not come true"
+        time.sleep(0.2)
