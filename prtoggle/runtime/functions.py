@@ -34,14 +34,19 @@ COMPILERS = {"triton": ("fn",), "numba": ("py_func",), "cupyx": ("_func",), "tai
 """Compilers that read a function's text once: top package of the type, and its attributes that hold the function."""
 
 
+COPIED = "<dynamic-code>"
+"""What cloudpickle names as the file of a function that it sent by value."""
+
+
 class Files(dict[str, str]):
     """Which of some files the file name of a code object means; empty where none. Code of a module that was imported
-    through a symbolic link, or run by a relative path, names its file otherwise."""
+    through a symbolic link, or run by a relative path, names its file otherwise. COPIED may mean any."""
 
     def __init__(self, files: Iterable[str]) -> None:
         super().__init__((file, file) for file in files)
         self._real = {os.path.realpath(file): file for file in self}
         self._last = {os.path.basename(file) for file in (*self, *self._real)}
+        self[COPIED] = COPIED
 
     def __missing__(self, name: str) -> str:
         mine = ""

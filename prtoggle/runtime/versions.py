@@ -19,6 +19,7 @@ import weakref
 from prtoggle.runtime.attributes import CannotBeHad, Kept, attributes
 from prtoggle.runtime.change import Change
 from prtoggle.runtime.codes import Compiled, Scope
+from prtoggle.runtime.functions import COPIED
 from prtoggle.runtime.matching import Matched, Pair, match
 
 TYPE_CHECKING = False
@@ -120,7 +121,7 @@ class Versions:
         seen: set[int] = set()
         for function in alive.functions:
             code = function.__code__
-            if alive.files[code.co_filename] != self.file:
+            if not self._has(code, function.__module__, alive):
                 continue
             place = self.scope_of(code)
             if place is not None:
@@ -148,6 +149,13 @@ class Versions:
         self._look_at_suspended(alive, text, found)
         found.refusals = list(dict.fromkeys(found.refusals))
         return found
+
+    def _has(self, code: CodeType, module: str | None, alive: Alive) -> bool:
+        """Whether ``code``, of a function that says that it is of ``module``, is of this file."""
+        file = alive.files[code.co_filename]
+        if file != COPIED:
+            return file == self.file
+        return module == self.name or (module == "__main__" and self.scope_of(code) is not None)
 
     def move_classes(self, alive: Alive, now: bytes, text: bytes) -> None:
         """From Python 3.13 on a class knows its first line, and ``inspect.getsource`` believes it."""
@@ -201,7 +209,7 @@ class Versions:
 
     def _look_at_suspended(self, alive: Alive, text: bytes, found: Toggle) -> None:
         for code, words in alive.suspended:
-            place = self.scope_of(code) if alive.files[code.co_filename] == self.file else None
+            place = self.scope_of(code) if self._has(code, self.name, alive) else None
             if place is None or place[0].text == text:
                 continue
             pair = self.matched(place[0].text, text)[1].get(id(place[1]))

@@ -327,6 +327,26 @@ def test_code_of_the_file_under_another_path_changes_too(project: Project) -> No
     ]
 
 
+def test_copies_that_cloudpickle_made_change_too(project: Project) -> None:
+    code = """
+        import types, app.core as m, prtoggle
+        def sent(function):  # as cloudpickle rebuilds a function that it sent by value, in a process that got it
+            code = function.__code__.replace(co_filename="<dynamic-code>")
+            made = types.FunctionType(code, {"__builtins__": __builtins__}, function.__name__)
+            made.__module__ = function.__module__
+            return made
+        def stranger():
+            return "stranger"
+        copy, other = sent(m.f), sent(stranger)
+        with prtoggle.reverted("7"): print(m.f(), copy(), other(), sep=", ")
+        print(m.f(), copy(), other(), sep=", ")
+    """
+    assert run(project, code).out.splitlines() == [
+        "f reverted, f reverted, stranger",
+        "f fixed, f fixed, stranger",
+    ]
+
+
 def test_a_greenlet_that_is_switched_out_inside_is_named(project: Project) -> None:
     pytest.importorskip("greenlet")
     code = """
