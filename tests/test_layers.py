@@ -24,7 +24,7 @@ STEP_UP = ("runtime.resolve", "runtime.resolver")
 
 THIRD_PARTY = {
     "click": {"cli"},
-    "rich": {"cli.render", "cli.sidebyside"},
+    "rich": {"cli.bisectview", "cli.render", "cli.sidebyside"},
     "yaml": {"yamlfile.nodes"},
     "unidiff": {"diffs"},
     "packaging": {

@@ -51,6 +51,18 @@ def write(told: Account, file: Path) -> None:
         raise UsageError(f"the report {file} cannot be written: {error.strerror or error}") from None
 
 
+def writable(file: Path) -> None:
+    """Raises UsageError where ``file`` cannot be written; to be known before hours of trials."""
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        beside.touch()
+        beside.unlink()
+        if file.is_dir():
+            raise IsADirectoryError(None, "it is a folder")
+    except OSError as error:
+        raise UsageError(f"the report {file} cannot be written: {error.strerror or error}") from None
+
+
 def page(told: Account) -> str:
     """The page's text."""
     sections = (

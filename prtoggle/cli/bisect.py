@@ -23,7 +23,7 @@ from prtoggle.errors import UsageError
 
 if TYPE_CHECKING:
     from prtoggle.bisection.record import Log
-    from prtoggle.bisection.values import Executor, Settings, State
+    from prtoggle.bisection.values import Executor, Settings
 
 _EPILOG = """\b
 Examples:
@@ -95,17 +95,21 @@ _NOT_SETTINGS = ("cmd", "fixes", "log", "resume", "report", "as_json")
 @click.pass_context
 def command(ctx: click.Context, /, cmd: tuple[str, ...], fixes: tuple[Path, ...], **options: Any) -> int:
     """Which fix, taken out, makes COMMAND fail; or which one, left in."""
-    from prtoggle.bisection import account, session
+    from prtoggle.bisection import account, page, session
+    from prtoggle.cli.bisectview import watching
 
+    if options["report"] is not None:
+        page.writable(options["report"])
     given = _given(ctx, cmd, fixes, options)
     log, settings = _open(options["resume"], options["log"], given)
     with log:
-        state = session.run(log, _executor(settings), _watcher(log, settings), settings)
+        executor = _executor(settings)
+        _say(log)
+        with watching() as watcher:
+            state = session.run(log, executor, watcher, settings)
     resume = shlex.join(["prtoggle", "bisect", "--resume", str(log.path)])
     told = account.account(state, resume=resume)
     if options["report"] is not None:
-        from prtoggle.bisection import page
-
         page.write(told, options["report"])
     if options["as_json"]:
         render.json(account.to_json(told))
@@ -158,32 +162,10 @@ def _executor(settings: Settings) -> Executor:
     return session.local(settings)
 
 
-def _watcher(log: Log, settings: Settings) -> Lines:
+def _say(log: Log) -> None:
+    """What a person should know before it begins."""
     render.words(f"prtoggle: {len(log.header.candidates)} candidates; the log is {log.path}")
     for label, where in log.header.packages:
         render.words(f"prtoggle: {label} at {where}")
     for note in log.header.notes:
         render.words(f"prtoggle: note: {note}")
-    return Lines()
-
-
-class Lines:
-    """A line on stderr for each trial that ended, and for what changes."""
-
-    def __init__(self) -> None:
-        self._said: set[str] = set()
-
-    def began(self, job: Any) -> None:
-        pass
-
-    def ended(self, record: Any) -> None:
-        why = f": {record.why}" if record.why else ""
-        number = f" {record.metric:g}" if record.metric is not None else ""
-        render.words(f"  {record.number:4d}  {record.kind}{number}  {record.seconds:.1f} s  {record.selection}{why}")
-
-    def stands(self, state: State, running: tuple[Any, ...]) -> None:
-        aside = f"set aside, never executed: {', '.join(name for name, _ in state.aside)}" if state.aside else ""
-        for note in (*state.notes, aside):
-            if note and note not in self._said:
-                self._said.add(note)
-                render.words(f"prtoggle: {note}")
