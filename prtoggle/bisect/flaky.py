@@ -1,10 +1,10 @@
 """A failure that is there sometimes: a posterior over sets of candidates, and the subsets that narrow it fastest.
 
 The test fails with one rate where the culprit is in force, and with a lower one, often none, where it is not; neither
-is known. "None of these" is a hypothesis like any other, and no culprit is named that is not as sure against it as against
-every other candidate. Which way the failure goes (with the culprit reverted, or with it in) follows from the trials as
-well: both ends are tried first and are trials like any other. The answer is a function of what was tried, in any order:
-ties are broken by chance, with a seed made of the trials.
+is known. "None of these" is a hypothesis like any other, and no culprit is named that is not as sure against it as
+against every other candidate. Which way the failure goes (with the culprit reverted, or with it in) follows from the
+trials as well: both ends are tried first and are trials like any other. The answer is a function of what was tried, in
+any order: ties are broken by chance, with a seed made of the trials.
 
 Example::
 
@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from prtoggle.bisect.hypotheses import Guess, Posterior, Prior, Trials
 from prtoggle.bisect.packing import Packing
 from prtoggle.bisect.rates import Rates, capacity
 from prtoggle.bisect.values import Ask, Belief, Culprit, Direction, Found, Subset, Tried
 
+EXAMPLES = 16
 SKIPS = 30
 """Where more trials than this were skipped, and more than gave an outcome, the search gives up."""
 
@@ -109,6 +111,7 @@ class Flaky:
         direction: Direction | None = None,
         fails: float | None = None,
         fails_without: float | None = None,
+        shares: Mapping[int, float] | None = None,
     ) -> None:
         if len(set(candidates)) != len(candidates):
             raise ValueError(f"candidates twice: {sorted(candidates)}")
@@ -116,7 +119,8 @@ class Flaky:
             raise ValueError(f"a confidence is above 0.5 and below 1, not {confidence}")
         self.confidence, self.direction = confidence, direction
         self.trials = Trials(sorted(candidates))
-        self.prior = Prior(self.trials.names, weights or {}, rates_of(fails, fails_without), direction, max_size)
+        rates = rates_of(fails, fails_without)
+        self.prior = Prior(self.trials.names, weights or {}, rates, direction, max_size, shares)
 
     def add(self, tried: Tried) -> None:
         """Take in a trial."""
@@ -140,12 +144,22 @@ class Flaky:
             return self._found(posterior.best)
         if skipped > SKIPS and skipped > trials.count:
             return self._given_up(posterior, f"{skipped} of {skipped + trials.count} trials were skipped")
-        packing = Packing(posterior.guesses, (posterior.none, *posterior.more))
+        chance = random.Random(trials.seed)
+        packing = Packing((*posterior.guesses, *self._examples(posterior, chance)), posterior.none)
         for mask in under_way:
             packing.running(mask)
         taken = {mask for mask in trials.skipped if mask not in trials.seen}
-        masks = packing.pick(max(1, width), random.Random(trials.seed), taken)
+        masks = packing.pick(max(1, width), chance, taken)
         return Ask(tuple(trials.subset(mask) for mask in masks))
+
+    def _examples(self, posterior: Posterior, chance: random.Random) -> Iterator[Guess]:
+        """Some of the sets that are too many to look at one by one, in place of all."""
+        count = len(self.trials.names)
+        for lump in posterior.more:
+            if lump.chance > 1e-4:
+                for _ in range(EXAMPLES):
+                    mask = sum(1 << place for place in chance.sample(range(count), min(count, posterior.size + 1)))
+                    yield replace(lump, mask=mask, chance=lump.chance / EXAMPLES)
 
     def belief(self, most: int = 20) -> Belief:
         """What is believed now."""

@@ -31,6 +31,8 @@ MOST = 50_000
 """So many hypotheses are looked at one by one."""
 SHARES = {0: 0.4, 1: 0.54, 2: 0.04, 3: 0.013, 4: 0.007}
 """How probable it is beforehand that so many candidates are needed together (0: none of these; 4: or more)."""
+LITTLE = 1e-7
+"""What is less probable is left out of account when subsets are packed."""
 DOUBT = 0.15
 """Sets of one more are looked at one by one where it is at least so probable that more are needed."""
 
@@ -153,17 +155,18 @@ class Prior:
         rates: Rates,
         direction: Direction | None = None,
         max_size: int = 3,
-        keep: int = 256,
+        shares: Mapping[int, float] | None = None,
     ) -> None:
         given = [max(weights.get(name, 1.0), 1e-12) for name in names]
         self.weights = [each / max(sum(given), 1e-300) for each in given]
         self.logs = [math.log(each) for each in self.weights]
-        self.rates, self.keep, self.count = rates, keep, len(names)
+        self.rates, self.count = rates, len(names)
+        self.keep = max(128, 2 * self.count)
         self.directions = (direction,) if direction else tuple(Direction)
         self.max_size = max(1, min(max_size, self.count, len(SHARES) - 2))
         while self.max_size > 1 and math.comb(self.count, self.max_size) > MOST:
             self.max_size -= 1
-        self.shares = {size: share for size, share in SHARES.items() if size <= self.count}
+        self.shares = {size: share for size, share in (shares or SHARES).items() if size <= self.count and share > 0}
         total = sum(self.shares.values())
         self.shares = {size: share / total for size, share in self.shares.items()}
         squares = [sum(weight**power for weight in self.weights) for power in (1, 2, 3)]
@@ -176,7 +179,7 @@ class Prior:
         size = 1
         while True:
             found = self.upto(size, trials)
-            if size == self.max_size:
+            if size >= min(self.max_size, max(self.shares)):
                 return found
             sure = found.best.chance >= confidence and (size == 1 or not found.best.mask)
             if not sure and found.beyond < DOUBT:
@@ -188,7 +191,8 @@ class Prior:
         rows: list[_Row] = []
         for direction in self.directions:
             for each in range(1, size + 1):
-                rows += self._sets(each, direction, trials)
+                if each in self.shares:
+                    rows += self._sets(each, direction, trials)
         none_evidence = self.rates.constant(trials.bads, trials.count - trials.bads)
         none = _log(self.shares.get(0, 0.0)) + none_evidence.log
         left = sum(share for each, share in self.shares.items() if each > size)
@@ -200,25 +204,28 @@ class Prior:
         top = max([none, *(row[0] for row in rows), *(log for log, _, _ in lumps)])
         chances = [math.exp(row[0] - top) for row in rows]
         total = sum(chances) + math.exp(none - top) + sum(math.exp(log - top) for log, _, _ in lumps)
-        members = [0.0] * self.count
-        for row, chance in zip(rows, chances, strict=True):
-            if chance > 1e-9 * total:
-                for place in places(row[1]):
-                    members[place] += chance / total
         order = sorted(
-            (at for at, chance in enumerate(chances) if chance > 1e-7 * total), key=lambda at: (-chances[at], at)
+            (at for at, chance in enumerate(chances) if chance > LITTLE * total), key=lambda at: (-chances[at], at)
         )
-        guesses = tuple(self._guess(rows[at], chances[at] / total, trials) for at in order[: self.keep])
+        members = [0.0] * self.count
+        for at in order:
+            for place in places(rows[at][1]):
+                members[place] += chances[at] / total
+        guesses = tuple(self._guesses([(rows[at], chances[at] / total) for at in order[: self.keep]], trials))
         nothing = Guess(0, None, math.exp(none - top) / total, none_evidence.fails, none_evidence.without)
         more = tuple(
             Guess(0, direction, math.exp(log - top) / total, each.fails, each.without) for log, direction, each in lumps
         )
         return Posterior(guesses, nothing, more, size, tuple(members))
 
-    def _guess(self, row: _Row, chance: float, trials: Trials) -> Guess:
-        _, mask, direction, bad, good = row
-        seen = self.rates.evidence(bad, good, trials.bads - bad, trials.count - trials.bads - good)
-        return Guess(mask, direction, chance, seen.fails, seen.without)
+    def _guesses(self, rows: Sequence[tuple[_Row, float]], trials: Trials) -> Iterator[Guess]:
+        known: dict[tuple[int, int], Evidence] = {}
+        all_bad, all_good = trials.bads, trials.count - trials.bads
+        for (_, mask, direction, bad, good), chance in rows:
+            seen = known.get((bad, good))
+            if seen is None:
+                seen = known[bad, good] = self.rates.evidence(bad, good, all_bad - bad, all_good - good)
+            yield Guess(mask, direction, chance, seen.fails, seen.without)
 
     def _sets(self, size: int, direction: Direction, trials: Trials) -> Iterator[_Row]:
         rows, logs, bads = trials.rows_of(direction), self.logs, trials.bad

@@ -11,6 +11,8 @@ Several trials at a time: the next subset is packed for all outcomes that those 
 Example::
 
     Packing(guesses, none).pick(3, random.Random(seed))
+
+``none`` is a guess without members: no subset changes it.
 """
 
 from __future__ import annotations
@@ -32,12 +34,11 @@ LITTLE = 1e-9
 class Packing:
     """Hypotheses with their chances, in each world: after each outcome that the subsets chosen so far may have."""
 
-    def __init__(self, guesses: Sequence[Guess], constant: Sequence[Guess]) -> None:
-        self.guesses = [*guesses, *constant]
-        self.constant = len(constant)  # the last ones: no subset changes them
+    def __init__(self, guesses: Sequence[Guess], none: Guess) -> None:
+        self.guesses = [*guesses, none]
         self.high = [entropy(guess.fails) for guess in self.guesses]
         self.low = [entropy(guess.without) for guess in self.guesses]
-        self.worlds: list[dict[int, float]] = [{at: guess.chance for at, guess in enumerate(self.guesses)}]
+        self.worlds = [{at: guess.chance for at, guess in enumerate(self.guesses) if guess.chance > LITTLE}]
         self.holders: dict[int, list[int]] = {}
         for at, guess in enumerate(guesses):
             for place in places(guess.mask):
@@ -81,7 +82,7 @@ class Packing:
         for world in self.worlds:
             for at, weight in world.items():
                 total[at] += weight
-        order = sorted(range(len(self.guesses) - self.constant), key=lambda at: (-round(total[at], 9), ties[at]))
+        order = sorted(range(len(self.guesses) - 1), key=lambda at: (-round(total[at], 9), ties[at]))
         for at in order:
             guess = self.guesses[at]
             missing = guess.mask & (state.mask if guess.direction is Direction.FIXED else ~state.mask)
