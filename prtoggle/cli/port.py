@@ -88,7 +88,7 @@ def command(
             say=say,
             note=lambda text: render.words(f"prtoggle: {text}"),
         )
-        to = goal_of(goal, library, index, only=package)
+        to = goal_of(goal, library, index, only=package, selection=selected)
         pool = Pool.of(to.distribution, to.package.name, index, via=[parse_against(text) for text in via])
         found = list(answers(selected, to, library, pool, source=source))
     written: dict[int, Path] = {}

@@ -10,6 +10,7 @@ Example::
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -20,14 +21,15 @@ from packaging.requirements import Requirement
 
 from prtoggle.against import PathTarget, parse_against
 from prtoggle.catalog import Catalog, Request
-from prtoggle.errors import PrtoggleError, RefusedError, UsageError
+from prtoggle.errors import MalformedError, PrtoggleError, RefusedError, UsageError
 from prtoggle.library import Library
 from prtoggle.packages import Package, locate
 from prtoggle.plan import decisions
 from prtoggle.proposal.bases import Pool, Twins
 from prtoggle.proposal.propose import Proposal, propose
 from prtoggle.releases import Index
-from prtoggle.selection import Selection
+from prtoggle.runtime.sources import BUNDLED
+from prtoggle.selection import ALL, Selection
 from prtoggle.sources import Sources
 from prtoggle.spec import Fix
 from prtoggle.subjects import import_name, one_release
@@ -60,30 +62,55 @@ class Answer:
     error: PrtoggleError | None = None
 
 
-def goal_of(text: str, library: Library, index: Index, *, only: str | None = None) -> Goal:
+def goal_of(text: str, library: Library, index: Index, *, only: str | None = None, selection: Selection = ALL) -> Goal:
     """The one release, wheel or folder that ``text`` names.
+
+    Args:
+        only: the import name of the package, where a folder has several.
+        selection: what is to be ported to it: in a folder, the package is one that this is for.
 
     Raises:
         UsageError: it names several, or nothing that a fix is for.
+        MalformedError: it has nothing that a fix is for, and there are files that do not load.
     """
     target = parse_against(text)
     if isinstance(target, Requirement):
         name = only or import_name(target.name, library)
         return Goal(Sources(one_release(target, name, index)), target.name)
-    package = _in(target, library, index, only)
+    package = _in(target, library, index, (only,) if only else _names(selection, library))
     return Goal(Sources(package), package.name.replace("_", "-"))
 
 
-def _in(target: PathTarget, library: Library, index: Index, only: str | None) -> Package:
-    for name in (only,) if only else library.package_names:
+def _names(selection: Selection, library: Library) -> tuple[str, ...]:
+    """The packages that what is selected is for; where that is not known, every package that a fix is for."""
+    choices = selection.choices if not selection.everything else ()
+    fixes = [fix for each in choices for fix in library.here.candidates(each.number, each.project)]
+    return tuple(dict.fromkeys(name for fix in fixes for name in fix.packages)) or library.package_names
+
+
+def _in(target: PathTarget, library: Library, index: Index, names: Sequence[str]) -> Package:
+    there: dict[str, Package] = {}
+    for name in names:
         try:
             (release,) = index.resolve(target, name)
         except UsageError:
             continue
         found = locate(name, [str(release.root)])
         if found is not None:
-            return found
-    raise UsageError(f"{target.path} holds no package that a fix is for", hint="--package names it")
+            there[name] = found
+    if len(there) > 1:
+        there.pop(BUNDLED, None)
+    if len(there) > 1:
+        raise UsageError(f"{target.path} holds {' and '.join(there)}", hint="--package names the one to port to")
+    for package in there.values():
+        return package
+    if library.problems:
+        raise MalformedError(library.problems)
+    raise UsageError(
+        f"{target.path} holds no package that a fix is for",
+        nearest=", ".join(name for name in names if name != BUNDLED),
+        hint="name the folder that one of them is in, or --package",
+    )
 
 
 def answers(
@@ -149,13 +176,30 @@ def keep(proposal: Proposal, folders: Sequence[Path]) -> Path:
             raise RefusedError(f"{there[0]} is there already", hint="merge what is proposed into it by hand")
         path = folders[0] / f"pr{proposal.fix.id}_{proposal.plan.package.name}" / "revert.yaml"
     try:
-        if proposal.path and path.read_bytes() != proposal.before:
-            raise RefusedError(f"{path} has changed since it was read", hint="port it again")
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, proposal.after)
+        with _alone(path.parent):
+            if proposal.path and path.read_bytes() != proposal.before:
+                raise RefusedError(f"{path} has changed since it was read", hint="port it again")
+            if path.exists() and not path.stat().st_mode & 0o222:  # to put a file in its place would go all the same
+                raise RefusedError(f"{path} is read-only", hint="make it writable, or take the patch from stdout")
+            _replace(path, proposal.after)
     except OSError as error:
         raise RefusedError(f"{path} cannot be written: {error.strerror or error}") from None
     return path
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Another ``port`` that writes into ``folder`` waits; what it read is then not what is there."""
+    import fcntl
+
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # not every file system has locks
+            fcntl.flock(number, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(number)
 
 
 def _replace(path: Path, data: bytes) -> None:
@@ -185,7 +229,7 @@ def as_patch(proposal: Proposal, *, several: bool) -> tuple[Path, bytes]:
                 hint="port it alone, or take --json",
             )
         return Path.cwd(), proposal.after
-    path = Path(proposal.path).absolute()
+    path = Path(os.path.realpath(proposal.path))  # git does not patch what a symbolic link leads to
     here = Path.cwd()
     if not path.is_relative_to(here):
         here = path.parent.parent

@@ -11,6 +11,7 @@ Example::
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -115,7 +116,7 @@ class _Making:
             ranges = self._bounded(Ranges(f">={self.version}", None), lambda ranges: self._document(ranges, patches))
             return self._tried("new file", ranges, "", b"", self._document(ranges, patches))
         ranges = split(self.variant.versions, self.version, works=self._works(), others=self.others)
-        before = read(self.fix.place.file)
+        before = self._before()
         ranges = self._bounded(ranges, lambda ranges: self._file(before, ranges, patches))
         after = self._file(before, ranges, patches)
         return self._tried("new variant", ranges, self.fix.place.file, before, after)
@@ -167,12 +168,23 @@ class _Making:
                 if version not in above:
                     return None
                 versions = cut(versions, version)
-        before = read(self.fix.place.file)
+        before = self._before()
         try:
             after = patched(before, self.fix.place.file, self.variant, versions=versions)
         except Unpatchable:
             return None
         return self._tried("wider versions", Ranges(versions, None), self.fix.place.file, before, after)
+
+    def _before(self) -> bytes:
+        """The fix's file, which is what the fix was loaded from."""
+        before = read(self.fix.place.file)
+        with contextlib.suppress(MalformedError, UnicodeDecodeError):
+            if (
+                loads(before.decode("utf-8-sig"), self.fix.place.file, id=self.fix.id, origin=self.fix.origin)
+                == self.fix
+            ):
+                return before
+        raise RefusedError(f"{self.fix.place.file} has changed since it was read", hint="port it again")
 
     def _applies(self, variant: Variant, sources: Sources) -> bool:
         return bool(applying(decide(self.fix, variant, sources)))

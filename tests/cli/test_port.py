@@ -141,6 +141,82 @@ def test_a_file_is_replaced_whole_and_keeps_its_mode(engines: World) -> None:
     assert [each.name for each in file.parent.iterdir()] == ["revert.yaml"]
 
 
+def test_a_file_that_is_read_only_is_not_replaced(engines: World) -> None:
+    file = engines.fixes / "pr101_x" / "revert.yaml"
+    file.chmod(0o444)
+    before = file.read_bytes()
+    ran = port(engines, "--write")
+    assert (ran.code, file.read_bytes()) == (3, before)
+    assert f"{file} is read-only" in ran.err
+
+
+def test_of_two_that_write_at_once_one_says_that_the_file_has_changed(engines: World) -> None:
+    command = ("port", "101", "--to", "./1.4", "--via", "./1.3", "--fixes", str(engines.fixes), "--write")
+    both = [engines.start(*command) for _ in range(2)]
+    told = [(each.communicate(timeout=120), each.returncode) for each in both]
+    assert sorted(code for _, code in told) in ([0, 3], [0, 0])  # the second may have come when all was done
+    assert all("has changed since it was read" in err for (_, err), code in told if code)
+    fix = load(engines.fixes / "pr101_x" / "revert.yaml")
+    assert [variant.versions for variant in fix.variants] == [">=1.2,<1.4", ">=1.4"]
+
+
+def test_a_file_that_changes_between_its_reading_and_its_writing_is_left(engines: World) -> None:
+    from prtoggle.errors import RefusedError
+    from prtoggle.library import Library
+    from prtoggle.proposal.asked import answers, goal_of, keep
+    from prtoggle.proposal.bases import Pool
+    from prtoggle.releases import Index, parse_against
+    from prtoggle.selection import parse
+
+    file = engines.fixes / "pr101_x" / "revert.yaml"
+    library, index = Library([engines.fixes], path=[]), Index()
+    goal = goal_of(str(engines.here / "1.4"), library, index, selection=parse("101"))
+    pool = Pool.of("engine", "engine", index, via=[parse_against(str(engines.here / "1.3"))])
+    [answer] = answers(parse("101"), goal, library, pool)
+    assert answer.proposal is not None
+    changed = file.write_text(file.read_text().replace("so far", "since then")) and file.read_bytes()
+    with pytest.raises(RefusedError, match="has changed since it was read"):
+        keep(answer.proposal, [engines.fixes])
+    [late] = answers(parse("101"), goal, library, pool)  # the library has the fix as it was
+    assert late.proposal is not None and late.proposal.before == changed  # a comment is no other fix
+    file.write_text(file.read_text().replace("default: [cut]", "default: [check]"))
+    [other] = answers(parse("101"), goal, library, pool)
+    assert other.verdict == "refused" and "has changed since it was read" in other.reason
+
+
+@needs_git
+def test_the_patch_is_of_the_file_that_a_symbolic_link_leads_to(engines: World) -> None:
+    file, real = engines.fixes / "pr101_x" / "revert.yaml", engines.fixes / "kept" / "101.yaml"
+    real.parent.mkdir()
+    file.rename(real)
+    file.symlink_to("../kept/101.yaml")
+    applied(port(engines).out, engines.fixes)
+    assert file.is_symlink()
+    assert len(load(file).variants) == 2
+
+
+def test_a_folder_with_two_packages_that_the_fix_is_for_is_not_guessed_at(engines: World) -> None:
+    engines.fix(
+        101,
+        FIX + "  - package: motor\n    patches:\n      - target: motor.core\n        edits:\n"
+        "          - {part: [cut, check], find: 'x = 1', put: ''}\n",
+    )
+    engines.package("motor", "3.0", into=engines.here / "1.4", core="x = 1\n")
+    ran = port(engines)
+    assert (ran.code, ran.out) == (2, "")
+    assert "1.4 holds engine and motor" in ran.err and "--package" in ran.err
+    assert port(engines, "--package", "engine").code == 0
+    engines.fix(101, FIX)
+    assert port(engines).code == 0  # nothing that is selected is for motor
+
+
+def test_a_file_that_does_not_load_is_said_where_the_folder_would_be_of_its_package(engines: World) -> None:
+    engines.fix(101, "prtoggle: 1\nfix: [\n")
+    ran = port(engines)
+    assert (ran.code, ran.out) == (3, "")
+    assert "pr101_x/revert.yaml:" in ran.err and "not YAML" in ran.err
+
+
 def test_a_fix_that_applies_is_said_to(engines: World, golden: Golden) -> None:
     golden("port_applies", engines, said(port(engines, to="1.3")))
 
