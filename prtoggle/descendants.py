@@ -122,10 +122,11 @@ class Watch:
 
     def still_running(self, *, helpers: bool = True) -> tuple[int, ...]:
         """The processes that go on now, zombies not counted, and on demand those not in which none of the command's
-        code runs: multiprocessing's resource tracker, which outlives its process by a moment."""
+        code runs: multiprocessing's resource tracker, which outlives its process by a moment, and prtoggle's own."""
         found = []
         for seen in self.ours.values():
-            if not helpers and any("multiprocessing.resource_tracker" in word for word in seen.argv):
+            tracker = any("multiprocessing.resource_tracker" in word for word in seen.argv)
+            if not helpers and (tracker or _is_helper(seen)):
                 continue
             stat = _stat(seen.pid)
             if stat is not None and stat.start == seen.start and not stat.zombie:

@@ -27,6 +27,8 @@ from prtoggle.runtime.journal import start_time
 ANSWER_LIMIT = 16 * 1024 * 1024
 RESOLVING = 300.0
 """Seconds that a process may take to resolve a selection and to change, besides waiting for its threads."""
+SETTLING = 1.0
+"""Seconds in which a process that is about to begin, or to run another program, or to end, has done so."""
 _OPT_IN = f"start it with {control.VARIABLE}=1 in its environment"
 
 
@@ -80,10 +82,8 @@ def toggle(
     do: str, selection: str, *, pids: Sequence[int], timeout: float = 2.0, force: bool = False
 ) -> tuple[Answer, ...]:
     """Have all of ``pids`` revert or restore ``selection``; all or none. One answer a process."""
-    for pid in pids:
-        _connect(pid).close()
     answers: list[Answer] = []
-    for pid in pids:
+    for pid in _reachable(pids):
         try:
             answers.append(ask(pid, do, selection, timeout=timeout, force=force))
         except PrtoggleError as error:
@@ -95,12 +95,42 @@ def toggle(
     return tuple(_undone(answer, timeout, force) if answer.ok else answer for answer in answers)
 
 
+def _reachable(pids: Sequence[int]) -> list[int]:
+    """Those of ``pids`` that are to be asked, now that each of them can be."""
+    found: list[int] = []
+    limit = time.monotonic() + SETTLING
+    for pid in pids:
+        while True:
+            try:
+                _connect(pid).close()
+            except PrtoggleError:
+                gone = start_time(pid) == 0 or (pid != pids[0] and not _runs_python(pid))
+                if gone and (found or pid != pids[-1]):
+                    break
+                if gone or time.monotonic() > limit:
+                    raise
+                time.sleep(0.05)
+            else:
+                found.append(pid)
+                break
+    return found
+
+
+def _runs_python(pid: int) -> bool:
+    """Whether code of the user runs there: a copy of a Python process may have become another program since."""
+    watch = Watch(pid, "\0no journal")
+    watch.look()
+    return pid in {seen.pid for seen in watch.pythons} & set(watch.still_running(helpers=False))
+
+
 def _undone(answer: Answer, timeout: float, force: bool) -> Answer:
+    from prtoggle.runtime.targets import written
+
     for changed, opposite in (("reverted", "restore"), ("restored", "revert")):
         parts = answer.result.get(changed) or []
         if parts:
             try:
-                back = ask(answer.pid, opposite, ",".join(parts), timeout=timeout, force=force)
+                back = ask(answer.pid, opposite, written(parts), timeout=timeout, force=force)
                 error = back.error
             except PrtoggleError as problem:
                 error = str(problem)
@@ -143,9 +173,8 @@ def listening() -> tuple[int, ...]:
     except OSError:
         return ()
     pids = (int(name.partition("-")[0]) for name in names if name.partition("-")[0].isdigit())
-    return tuple(
-        sorted({pid for pid in pids if pid != os.getpid() and os.path.basename(control.address(pid)) in names})
-    )
+    found = {pid for pid in pids if pid != os.getpid() and os.path.basename(control.address(pid)) in names}
+    return tuple(pid for pid in sorted(found) if control.answers(control.address(pid)))
 
 
 def _connect(pid: int) -> socket.socket:
@@ -171,7 +200,7 @@ def _connect(pid: int) -> socket.socket:
                 if time.monotonic() > limit:
                     raise
                 time.sleep(0.05)
-    except FileNotFoundError:
+    except (FileNotFoundError, ConnectionRefusedError):  # refused: it runs another program by now (exec)
         made.close()
         raise RefusedError(f"process {pid} takes no requests", hint=_OPT_IN) from None
     except OSError as error:

@@ -318,11 +318,30 @@ def _private(where: str) -> None:
         raise PermissionError(f"{where} is not a folder that belongs to this user alone (mode 0700)")
 
 
+def answers(path: str) -> bool:
+    """Whether a process waits at the socket ``path``."""
+    import _socket
+
+    trial = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        trial.setblocking(False)
+        trial.connect(path)
+    except (ConnectionRefusedError, FileNotFoundError):
+        return False
+    except OSError:  # as many as may wait there do
+        return True
+    finally:
+        trial.close()
+    return True
+
+
 def _sweep(where: str) -> None:
     """Remove the sockets of processes that ended without a chance to."""
     for name in os.listdir(where):
         pid, _, start = name.partition(".")[0].partition("-")
-        if pid.isdigit() and start.isdigit() and journal.start_time(int(pid)) != int(start):
+        if not (pid.isdigit() and start.isdigit()) or journal.start_time(int(pid)) == int(start):
+            continue
+        if not answers(os.path.join(where, name)):  # else it is of another container, which counts otherwise
             try:
                 os.unlink(os.path.join(where, name))
             except OSError:

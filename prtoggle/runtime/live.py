@@ -111,7 +111,8 @@ def reverted(selection: str, *, timeout: float = 2.0, force: bool = False) -> It
 
 def status() -> dict[str, Any]:
     """This process, and each part that is out of it: where, how it came out, and since when."""
-    with _lock:
+    held = _lock.acquire(timeout=0.2)  # a toggle that waits for threads is not waited for: all is as it was till then
+    try:
         parts = []
         for package, known in _in_force().items():
             for part, how in known.items():
@@ -134,12 +135,15 @@ def status() -> dict[str, Any]:
             "ranks": journal.ranks(),
             "parts": parts,
         }
+    finally:
+        if held:
+            _lock.release()
 
 
 def _in_force() -> dict[str, dict[str, str]]:
     """Package -> part -> how it came out."""
     found: dict[str, dict[str, str]] = {package: dict.fromkeys(parts, "import") for package, parts in _at_import()}
-    for package, known in _since.items():
+    for package, known in list(_since.items()):
         found[package] = {part: how for part, (how, _) in known.items()}
     return {package: known for package, known in found.items() if known}
 

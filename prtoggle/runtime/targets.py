@@ -115,7 +115,7 @@ def written(parts: Iterable[str]) -> str:
 def planned_at_import() -> dict[str, list[str]]:
     """Package -> parts that the variable took out when it was imported."""
     found: dict[str, list[str]] = {}
-    for name, planned in (boot.finder.planned if boot.finder else {}).items():
+    for name, planned in list((boot.finder.planned if boot.finder else {}).items()):
         parts = found.setdefault(name.partition(".")[0], [])
         parts += [part for part in planned.parts if part not in parts]
     return found
@@ -206,7 +206,7 @@ def _fix_path() -> str:
 
 def _planned_in(package: str) -> list[Planned]:
     planned = boot.finder.planned if boot.finder else {}
-    return [each for name, each in planned.items() if name.partition(".")[0] == package]
+    return [each for name, each in list(planned.items()) if name.partition(".")[0] == package]
 
 
 def _spec(package: str) -> ModuleSpec | None:

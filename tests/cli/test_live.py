@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
+from prtoggle.runtime import control
 from tests.cli.world import World
 
 pytestmark = [
@@ -54,8 +57,8 @@ class Process:
 
 
 @contextmanager
-def running(world: World, code: str = LINES, control: str = "1", **env: str) -> Iterator[Process]:
-    environ = world.environ({"PRTOGGLE_CONTROL": control, "PRTOGGLE_QUIET": "1", **env})
+def running(world: World, code: str = LINES, listens: str = "1", **env: str) -> Iterator[Process]:
+    environ = world.environ({"PRTOGGLE_CONTROL": listens, "PRTOGGLE_QUIET": "1", **env})
     with subprocess.Popen(
         [sys.executable, "-c", code], env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -105,8 +108,70 @@ def test_what_was_not_imported_yet_is_imported_reverted(app: World) -> None:
         assert process.f() == "reverted"
 
 
+SELF = f"""\
+import prtoggle, threading, time, app.core
+over, rounds = [], []
+def probe():
+    while not over:
+        with prtoggle.reverted("8", timeout=30):
+            assert app.core.g() == "reverted"
+        rounds.append(1)
+thread = threading.Thread(target=probe)
+thread.start()
+{LINES}
+over.append(1)
+thread.join()
+assert rounds
+"""
+
+
+def test_clients_take_turns_with_each_other_and_with_a_process_that_toggles_itself(app: World) -> None:
+    app.package("app", "1.0", core=CORE + "def g():\n    return 'fixed'\n")
+    app.fix(8, f"prtoggle: 1\nfix: 8\ntitle: another\n{EDIT.replace('core.f', 'core.g')}")
+    ends: list[tuple[int, str]] = []
+
+    def client() -> None:
+        for word in ("revert", "revert", "revert"):
+            done = app.run(word, "7", "--pid", process.pid, "--timeout", "30")
+            ends.append((done.code, done.err))
+
+    with running(app, SELF) as process:
+        assert process.f() == "fixed"
+        clients = [threading.Thread(target=client) for _ in range(2)]
+        for each in clients:
+            each.start()
+        for each in clients:
+            each.join()
+        assert ends == [(0, "")] * 6
+        assert process.f() == "reverted"
+        assert app.run("restore", "7", "--pid", process.pid, "--timeout", "30").code == 0
+        assert process.f() == "fixed"
+
+
+def test_a_client_that_is_killed_and_one_that_asks_how_it_is_meanwhile_harm_nobody(app: World) -> None:
+    core = "import time\ndef f():\n    time.sleep(HOW_LONG)\n    return 'fixed'\nHOW_LONG = 0\n"
+    app.package("app", "1.0", core=core)
+    code = f"import app.core, threading\napp.core.HOW_LONG = 4\nthreading.Thread(target=app.core.f).start()\n{LINES}"
+    code = code.replace("for _ in", "app.core.HOW_LONG = 0\nprint('inside', flush=True)\nfor _ in")
+    with running(app, code) as process:
+        assert process.process.stdout and process.process.stdout.readline() == "inside\n"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            client.connect(control.address(process.process.pid))
+            client.sendall(b"prtoggle 1\ndo revert\nselection 7\ntimeout 30\n\n")
+            time.sleep(1)  # it waits for the thread by now
+        start = time.monotonic()
+        assert "nothing is reverted" in app.run("status", "--pid", process.pid).out
+        assert time.monotonic() - start < 3, "status waited for the toggle"
+        limit = time.monotonic() + 30
+        while "7 " not in app.run("status", "--pid", process.pid).out and time.monotonic() < limit:
+            time.sleep(0.1)
+        assert process.f() == "reverted"
+        assert app.run("restore", "7", "--pid", process.pid).code == 0
+        assert process.f() == "fixed"
+
+
 def test_a_process_that_did_not_opt_in_is_refused_with_the_remedy(app: World) -> None:
-    with running(app, control="0") as process:
+    with running(app, listens="0") as process:
         assert process.f() == "fixed"
         done = app.run("revert", "7", "--pid", process.pid)
         assert (done.code, done.out) == (3, "")

@@ -330,6 +330,39 @@ def test_the_socket_goes_with_the_process_and_one_left_by_a_kill_is_swept_by_the
         third.communicate("")
 
 
+def test_a_process_that_runs_another_program_by_now_takes_no_requests_and_is_not_listed() -> None:
+    code = """
+import os, sys
+print("ready", flush=True)
+sys.stdin.readline()
+os.environ["PRTOGGLE_CONTROL"] = "0"
+os.execv(sys.executable, [sys.executable, "-c", "print('another', flush=True); input()"])
+"""
+    with listening_process(code) as process:
+        assert process.stdin and process.stdout
+        assert process.pid in remote.listening()
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "another\n"
+        assert process.pid not in remote.listening()
+        with pytest.raises(RefusedError, match="takes no requests"):
+            remote.ask(process.pid, "status")
+        process.communicate("\n")
+
+
+def test_a_socket_that_answers_is_not_swept_though_no_such_process_is_seen(folder: Path) -> None:
+    # Containers may share the folder, and each counts its processes for itself.
+    control._private(str(folder))
+    path = folder / "4194304-1.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as another:
+        another.bind(str(path))
+        another.listen()
+        control._sweep(str(folder))
+        assert path.exists()
+    control._sweep(str(folder))
+    assert not path.exists()
+
+
 def test_without_the_variable_there_is_no_socket() -> None:
     with listening_process(PRTOGGLE_CONTROL="0") as process:
         with pytest.raises(RefusedError, match="takes no requests") as caught:
