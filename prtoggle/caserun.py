@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -105,8 +106,16 @@ def run_case(
             told = json.loads(out.read_text("utf-8"))
         except (OSError, ValueError):
             lines = printed.splitlines()
-            told = {"error": f"its process ended with {result.code}" + (f": {lines[-1]}" if lines else "")}
+            told = {"error": f"its process {_ended(result.code)}" + (f": {lines[-1]}" if lines else "")}
         return told, result
+
+
+def _ended(code: int) -> str:
+    """How a process ended that did not write what it saw, by the code that a shell gives it."""
+    if not code:
+        return "ended before it wrote what it saw"
+    name = next((each.name for each in signal.Signals if each == code - 128), "")
+    return f"ended with {code}" + (f" ({name})" if name else "")
 
 
 def _here() -> dict[str, str]:

@@ -169,6 +169,10 @@ def _of_fix(
     for revert, reverted in cases:
         if revert == FIXED:
             continue
+        if wrong := _wrong(fix, revert):
+            cell = Cell(fix, revert, subject.label, subject.version, subject.name, NOT_PROVEN, wrong)
+            yield Wanted(replace(cell, hint=f"correct the case in {Path(fix.place.file).with_name(FILE)}"))
+            continue
         parts = parts_of(fix, revert)
         covered |= parts
         if limit is None or parts <= limit:
@@ -189,6 +193,20 @@ def _cases(fix: Fix, package: str) -> list[tuple[str, str]]:
     if not isinstance(name, ast.Constant) or name.value != package:
         return []
     return cases_in(path) or []
+
+
+def _wrong(fix: Fix, revert: str) -> str:
+    """What is wrong with the selection of a case of ``fix``; empty where nothing is."""
+    try:
+        own = [choice for choice in parse(revert).choices if str(choice.number) == fix.id]
+    except PrtoggleError as error:
+        return error.what
+    if not own:
+        return f"a case of {FILE} reverts nothing of {fix.id}: {revert!r}"
+    unknown = [part for choice in own for part in choice.parts or () if part not in fix.parts]
+    return (
+        f"a case of {FILE}: {fix.id} has no part '{unknown[0]}'; its parts: {', '.join(fix.parts)}" if unknown else ""
+    )
 
 
 def _decided(
@@ -296,12 +314,10 @@ def _judged(each: Wanted, ran: dict[tuple[str, str, str], Ran]) -> Cell:
     tree = cell.tree
     assert tree is not None
     if not each.runs:
-        what = f"no case of {FILE} takes it out" if each.program.is_file() else f"there is no {FILE} for {cell.package}"
-        bad = tree.state == expected.UNEXPECTED
-        verdict, reason = (NOT_PROVEN, tree.reason) if bad else (COULD_NOT_RUN, what)
-        return replace(
-            cell, verdict=verdict, reason=reason, hint=tree.hint if bad else "docs/proof.md says what it holds"
-        )
+        if tree.state == expected.UNEXPECTED:
+            return replace(cell, verdict=NOT_PROVEN, reason=tree.reason, hint=tree.hint)
+        why_not, what_to_do = _no_case(each.program, cell.package)
+        return replace(cell, verdict=COULD_NOT_RUN, reason=why_not, hint=what_to_do)
     fixed, reverted = (ran[run] for run in each.runs)
     cell = replace(cell, fixed=fixed, reverted=reverted)
     if tree.state == expected.UNEXPECTED:
@@ -313,3 +329,23 @@ def _judged(each: Wanted, ran: dict[tuple[str, str, str], Ran]) -> Cell:
     if tree.state == expected.UNKNOWN:
         return replace(cell, verdict=NOT_PROVEN, reason=tree.reason, hint=tree.hint)
     return replace(cell, verdict=PROVEN)
+
+
+def _no_case(program: Path, package: str) -> tuple[str, str]:
+    """Why no case of the real program takes a part out of ``package``, and what to do."""
+    hint = "docs/proof.md says what it holds"
+    try:
+        ast.parse(program.read_bytes())
+    except FileNotFoundError:
+        return f"there is no {FILE} for {package}", hint
+    except (OSError, SyntaxError, ValueError) as error:
+        line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        what = error.msg if isinstance(error, SyntaxError) else error
+        return f"{program}{line}: cannot be read: {what}", ""
+    name = assigned(program, "PACKAGE")
+    if not isinstance(name, ast.Constant) or name.value != package:
+        found = ast.unparse(name) if name is not None else "not there"
+        return f"{program}: its PACKAGE is {found}, not {package!r}", hint
+    if cases_in(program) is None:
+        return f"{program}: its CASES are not written out", 'CASES = (Case("none", "what it claims", ...), ...)'
+    return f"no case of {FILE} takes it out", hint

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from prtoggle import caserun
 from prtoggle.expected import Expectation, dump
 from prtoggle.trees import digest, pieces
 from tests.cli.world import ENGINE, REVERTED, World
@@ -136,7 +137,9 @@ def test_code_that_never_imports_what_is_reverted_is_not_proven(proving: World) 
     (proving.site / "plain.py").write_text(ENGINE)
     _, cells = prove(proving)
     assert cells["101/slice+assert"]["verdict"] == "not proven"
-    assert "the revert was not in force: nothing imported engine.core" in cells["101/slice+assert"]["reason"]
+    assert cells["101/slice+assert"]["reason"] == "fixed: not the release's own code ran: none of REAL was imported"
+    reverted = cells["101/slice+assert"]["reverted"]["reason"]
+    assert "the revert was not in force: nothing imported engine.core" in reverted
 
 
 @pytest.mark.parametrize(
@@ -157,6 +160,62 @@ def test_a_fix_without_a_real_program_cannot_be_run(engine: World) -> None:
     assert code == 4
     assert cells["101/slice"]["verdict"] == "could not run"
     assert cells["101/slice"]["reason"] == "there is no real.py for engine"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("def observe", "def (", "real.py:9: cannot be read: invalid syntax"),
+        ('"engine"', '"motor"', "real.py: its PACKAGE is 'motor', not 'engine'"),
+        ('PACKAGE = "engine"', "", "real.py: its PACKAGE is not there, not 'engine'"),
+        ("CASES = (", "CASES = () + (", "real.py: its CASES are not written out"),
+    ],
+)
+def test_a_real_program_that_is_not_as_it_should_be_says_why(proving: World, old: str, new: str, reason: str) -> None:
+    write(proving, REAL.replace(old, new, 1), expectations())
+    code, cells = prove(proving)
+    assert (code, cells["101/slice"]["verdict"]) == (4, "could not run")
+    assert reason in cells["101/slice"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("revert", "reason"),
+    [
+        ("101/nope", "101 has no part 'nope'; its parts: slice, assert, pad"),
+        ("999", "reverts nothing of 101: '999'"),
+        ("101//", "is not a part's name"),
+    ],
+)
+def test_a_case_of_what_the_fix_does_not_have_is_not_proven_and_says_so(
+    proving: World, revert: str, reason: str
+) -> None:
+    write(proving, REAL.replace("101/slice+assert", revert), expectations())
+    code, cells = prove(proving)
+    assert (code, cells[revert]["verdict"], cells["101"]["verdict"]) == (1, "not proven", "proven")
+    assert reason in cells[revert]["reason"] and "real.py" in cells[revert]["hint"]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("raise SystemExit(3)", "its process ended with 3"),
+        ("import os; os._exit(0)", "its process ended before it wrote what it saw"),
+        ("import os; os.kill(os.getpid(), 11)", "its process ended with 139 (SIGSEGV)"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("return object()", "TypeError: Object of type object is not JSON serializable"),
+    ],
+)
+def test_a_real_program_that_ends_on_its_own_is_not_proven(proving: World, line: str, reason: str) -> None:
+    write(proving, REAL.replace("    runner = Runner()\n", f"    {line}\n"), expectations())
+    code, cells = prove(proving)
+    assert (code, cells["101"]["verdict"], cells["101"]["reason"]) == (1, "not proven", f"fixed: {reason}")
+
+
+def test_a_program_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caserun, "TIME_LIMIT", 1.0)
+    (tmp_path / "hangs.py").write_text("import time\ntime.sleep(1000)\n")
+    told, result = caserun.run_case(("hangs",), "none", env={"PYTHONPATH": str(tmp_path)})
+    assert result.timed_out and "seen" not in told
 
 
 def test_a_part_that_does_not_apply_is_not_proven(proving: World) -> None:

@@ -117,7 +117,7 @@ def test_a_scenario_that_kills_its_process_is_not_proven(proving: World) -> None
     write(proving, SCENARIO.replace("    runner = Runner()", "    import os\n    os.kill(os.getpid(), 9)"))
     ran = proving.run("prove", "101", "--json")
     assert ran.code == 1
-    assert {case["reason"] for case in json.loads(ran.out)["cases"]} == {"its process ended with 137"}
+    assert {case["reason"] for case in json.loads(ran.out)["cases"]} == {"its process ended with 137 (SIGKILL)"}
 
 
 @pytest.mark.parametrize(
