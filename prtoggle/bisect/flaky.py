@@ -145,7 +145,7 @@ class Flaky:
         if skipped > SKIPS and skipped > trials.count:
             return self._given_up(posterior, f"{skipped} of {skipped + trials.count} trials were skipped")
         chance = random.Random(trials.seed)
-        packing = Packing((*posterior.guesses, *self._examples(posterior, chance)), posterior.none)
+        packing = Packing((*posterior.guesses, *self._examples(posterior, chance)), posterior.none, trials.everything)
         for mask in under_way:
             packing.running(mask)
         taken = {mask for mask in trials.skipped if mask not in trials.seen}

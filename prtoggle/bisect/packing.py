@@ -10,7 +10,7 @@ Several trials at a time: the next subset is packed for all outcomes that those 
 
 Example::
 
-    Packing(guesses, none).pick(3, random.Random(seed))
+    Packing(guesses, none, 0b111).pick(3, random.Random(seed))
 
 ``none`` is a guess without members: no subset changes it.
 """
@@ -34,8 +34,8 @@ LITTLE = 1e-9
 class Packing:
     """Hypotheses with their chances, in each world: after each outcome that the subsets chosen so far may have."""
 
-    def __init__(self, guesses: Sequence[Guess], none: Guess) -> None:
-        self.guesses = [*guesses, none]
+    def __init__(self, guesses: Sequence[Guess], none: Guess, everything: int) -> None:
+        self.guesses, self.everything = [*guesses, none], everything
         self.high = [entropy(guess.fails) for guess in self.guesses]
         self.low = [entropy(guess.without) for guess in self.guesses]
         self.worlds = [{at: guess.chance for at, guess in enumerate(self.guesses) if guess.chance > LITTLE}]
@@ -104,12 +104,11 @@ class Packing:
 
     def _beside(self, state: _State, chance: random.Random, taken: Container[int]) -> int:
         """The most that a subset says that is not taken, one candidate away; where all are, a random one."""
-        near = [(state.gain(1 << place), chance.random(), state.mask ^ 1 << place) for place in self.holders]
+        near = [(state.gain(1 << place), chance.random(), state.mask ^ 1 << place) for place in places(self.everything)]
         free = [each for each in near if each[2] not in taken]
         if free:
             return max(free)[2]
-        everything = sum(1 << place for place in self.holders)
-        return chance.getrandbits(max(1, everything.bit_length())) & everything
+        return chance.getrandbits(max(1, self.everything.bit_length())) & self.everything
 
 
 class _State:
@@ -120,7 +119,8 @@ class _State:
         guesses, worlds = packing.guesses, packing.worlds
         fixed = sum(guess.chance for guess in guesses if guess.direction is Direction.FIXED)
         reverted = sum(guess.chance for guess in guesses if guess.direction is Direction.REVERTED)
-        self.mask = sum(1 << place for place in packing.holders) if fixed > reverted else 0
+        # What is in no hypothesis stays out of force.
+        self.mask = packing.everything if fixed > reverted else 0
         self.on = [bool(guess.mask) and guess.in_force(self.mask) for guess in guesses]
         self.worlds_of: list[list[tuple[int, float]]] = [[] for _ in guesses]
         self.weight, self.fails, self.known = [], [], []
