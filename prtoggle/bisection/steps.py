@@ -25,6 +25,8 @@ from prtoggle.bisection.measured import Measured
 from prtoggle.bisection.trials import Trials, selection_of
 from prtoggle.bisection.values import FAILURES, Answer, Blamed, Candidate, Settings, State, TrialRecord, Wanted
 
+ENDS_SEEN = 3
+"""Where both ends say the same, so often each before that is believed."""
 LOST = 12
 """After so many trials in a row that were no verdict there is nothing to learn from more."""
 
@@ -170,17 +172,17 @@ class _Stand:
             return Answer("none", complete=True, reason="in the traced run no candidate's code was executed")
         found = self._search(Level("search", names))
         if self.aside and traced is not None and self._must_take_back(found, traced, names):
-            found = self._search(Level("search", everything), traced)
+            names = everything
+            found = self._search(Level("search", names), traced)
             members = {name for culprit in found.culprits for name in culprit.everything}
             self.aside = {name: why for name, why in self.aside.items() if found.culprits and name not in members}
         if not found.culprits:
-            return self._nothing(found)
+            return self._nothing(found, names)
         self.direction = found.direction
         self.left = found.left
-        reverted = everything if found.direction is Direction.FIXED else names
         culprits = [each.everything for each in found.culprits]
-        self._confirm([each.members for each in found.culprits if not each.unsure], culprits, reverted)
-        blamed = [each for culprit in found.culprits for each in self._blamed(culprit, found, reverted, culprits)]
+        self._confirm([each.members for each in found.culprits if not each.unsure], culprits, names)
+        blamed = [each for culprit in found.culprits for each in self._blamed(culprit, found, names, culprits)]
         reason = found.reason
         unsure = any(each.unsure for each in blamed)
         return Answer(
@@ -193,8 +195,14 @@ class _Stand:
             tuple(sorted(found.left)),
         )
 
-    def _nothing(self, found: Found) -> Answer:
+    def _nothing(self, found: Found, names: tuple[str, ...]) -> Answer:
         reason = found.reason
+        if self.mode == "certain" and found.complete:
+            # Both ends said the same once, which a failure that comes and goes does all the time.
+            again = [end for end in ((), names) for _ in range(ENDS_SEEN - self.trials.seen(end))]
+            if again:
+                raise self._wait("confirm", again)
+            reason += f"; each end was tried {ENDS_SEEN} times (--flaky, if it fails seldom)"
         if not found.complete:
             reason += f": {self.trials.why_skipped}" if self.trials.why_skipped else ""
         return Answer(
@@ -325,9 +333,11 @@ class _Stand:
         wanted = []
         for members in sure:
             pair = [of(members), of(without)]
-            if len(members) > 1 and self.mode == "certain":
-                pair += [of(members - {member}) for member in sorted(members)]
             wanted += self._unconfirmed(pair)
+            if len(members) > 1 and self.mode == "certain":
+                # That none can be left out rests on good trials, and those a failure that comes and goes gives too.
+                again = [of(members), *(of(members - {member}) for member in sorted(members))]
+                wanted += [names for names in again if self.trials.seen(names) < 2]
         if wanted:
             raise self._wait("confirm", wanted if self.mode == "metric" else dict.fromkeys(wanted))
 

@@ -102,6 +102,13 @@ class Trials:
         subset = frozenset(name for name in names if self.parts((name,)) <= rest)
         return subset if self.parts(subset) == rest else None
 
+    def seen(self, names: Iterable[str]) -> int:
+        """How often ``names`` were tried to an outcome; often where they were given up."""
+        wanted = self.parts(names)
+        if self.outcomes.get(wanted) is Outcome.SKIP:
+            return len(self.records)
+        return sum(parts == wanted and outcome is not Outcome.SKIP for parts, outcome, _ in self._said)
+
     def confirmed(self, names: Iterable[str]) -> Counter[Outcome]:
         """What the trials of ``names`` said that were made to confirm it."""
         wanted = self.parts(names)
