@@ -80,7 +80,7 @@ class Cell:
     @property
     def row(self) -> tuple[str, str, str, str]:
         """What makes one row of a matrix: package, fix, source and part."""
-        return (self.package, self.fix.id, self.fix.origin.kind, self.part)
+        return (self.package, self.fix.id, str(self.fix.origin), self.part)
 
     @property
     def name(self) -> str:

@@ -7,7 +7,7 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from prtoggle.cli import render
@@ -47,11 +47,26 @@ def draw(package: str, cells: Sequence[C], short: Callable[[C | None], str]) -> 
     for cell in cells:
         rows.setdefault(cell.row, {})[cell.release] = cell
     lines = [
-        (next(iter(row.values())).name, [short(row.get(release)) for release, _ in releases]) for row in rows.values()
+        (name, [short(row.get(release)) for release, _ in releases])
+        for name, row in zip(_names(rows), rows.values(), strict=True)
     ]
     if render.matrix_width(package, columns, lines) > (render.width() or PIPED):
         columns, lines = _folded(columns, lines)
     render.matrix(package, columns, lines)
+
+
+def _names(rows: Mapping[tuple[str, str, str, str], Mapping[str, Cell]]) -> list[str]:
+    """What each row is called; with its source where several have the name: the kind alone if that tells them apart."""
+    named: dict[str, list[str]] = {}
+    for key, row in rows.items():
+        named.setdefault(next(iter(row.values())).name, []).append(key[2])
+    found = []
+    for key, row in rows.items():
+        name = next(iter(row.values())).name
+        kind = key[2].partition(" ")[0]
+        kinds = [source.partition(" ")[0] for source in named[name]]
+        found.append(name if len(kinds) == 1 else f"{name} ({kind if kinds.count(kind) == 1 else key[2]})")
+    return found
 
 
 def _folded(columns: list[str], lines: list[tuple[str, list[str]]]) -> tuple[list[str], list[tuple[str, list[str]]]]:

@@ -100,7 +100,8 @@ class Pool:
                 found.update((*index.releases(Requirement(distribution)), *here))
             except InconclusiveError as problem:
                 if not here:
-                    raise
+                    hint = f"--via names wheels and folders to look at instead; what failed: {problem.hint}"
+                    raise InconclusiveError(problem.what, hint=hint) from None
                 index.note(f"{problem.what}: only the {len(here)} releases on disk are looked at")
                 found.update(here)
         pool.versions = tuple(sorted(filter(_final, found), key=Version))
@@ -184,10 +185,15 @@ def base(fix: Fix, goal: Package, pool: Pool, twins: Twins = lambda fix, package
         nearest = nearest or next(wrong, None)
     what = f"{fix.id}: no release is known in which it applies, so there is nothing to carry to {goal.label}"
     if nearest is None:
+        contains = fix.contains.get(goal.name, "")
+        ranges = [each.versions or "any" for each in fix.variants if each.package == goal.name]
+        held = f" and in contains ({contains})" if contains else ""
+        others = [each for each in pool.versions if Version(each) != Version(goal.version)]
         raise RefusedError(
-            f"{what}: none of {pool.distribution} is in a variant's range and in contains",
+            f"{what}: no {pool.distribution} is in a variant's versions ({' or '.join(ranges)}){held}",
             place=fix.place,
-            hint="--via names the releases to look at",
+            nearest=f"looked among {_listed(others)}" if others else "",
+            hint="correct the versions, or let --via name a release that is in them",
         )
     reason = refusal_of(nearest)
     raise RefusedError(

@@ -225,3 +225,16 @@ class TestAnnotations:
         cell = Cell(fix, "a", "r", "1", "p", "rot", False, reason="one\n::error::100%", where="x,y:z", line=3)
         (line,) = workflow_commands(Report((cell,)), root=str(Path.cwd()))
         assert line == "::error file=x%2Cy%3Az,line=3,title=1/a%3A rot::r: one%0A::error::100%25"
+
+
+def test_rows_of_several_sources_are_told_apart_and_none_hides_another(engine: World) -> None:
+    first, second = engine.root / "first", engine.root / "second"
+    engine.fix(101, FIX.replace("'>=1.0'", "'<1.0'"), into=first)
+    engine.fix(101, FIX, into=second)
+    ran = engine.run("check", "101/slice", "--fixes", str(first), "--fixes", str(second))
+    rows = [line.rsplit(None, 1) for line in ran.out.splitlines() if line.startswith("101/slice (")]
+    assert [(name.strip(), verdict) for name, verdict in rows] == [
+        (f"101/slice (dir {first})", "ROT"),
+        (f"101/slice (dir {second})", "applies"),
+        ("101/slice (path)", "applies"),
+    ]

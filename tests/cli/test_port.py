@@ -296,6 +296,21 @@ def test_a_condition_that_does_not_hold_is_for_a_person(engines: World) -> None:
     assert "a condition of its variant is not fulfilled in engine 1.4" in ran.err
 
 
+def test_versions_that_no_release_has_are_said_with_what_was_looked_among(engines: World) -> None:
+    engines.fix(101, FIX.replace("parts:\n", "contains:\n  engine: '>=1.3'\nparts:\n", 1).replace("'>=1.2'", "'<1.3'"))
+    ran = port(engines)
+    assert ran.code == 3
+    assert "no engine is in a variant's versions (<1.3) and in contains (>=1.3)" in ran.err
+    assert "looked among 1.2, 1.3" in ran.err
+
+
+def test_a_package_that_no_index_has_is_pointed_at_via(engines: World) -> None:
+    without = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": "/dev/null"}
+    ran = engines.run("port", "101", "--to", "./1.4", "--fixes", str(engines.fixes), env=without)
+    assert (ran.code, ran.out) == (4, "")
+    assert "could not be listed" in ran.err and "--via names wheels and folders" in ran.err
+
+
 def test_a_fix_that_contains_says_is_not_there_is_refused(engines: World) -> None:
     engines.fix(101, FIX.replace("parts:\n", "contains:\n  engine: '>=1.5'\nparts:\n", 1))
     ran = port(engines)
