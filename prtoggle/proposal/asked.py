@@ -122,8 +122,7 @@ def answers(
         fix = _chosen(request, goal.package, source)
         if fix is None:
             if request.explicit:
-                what = f"{request.name} is for no package {goal.package.name}"
-                raise RefusedError(f"{what}, or not from a source of this kind: {source}" if source else what)
+                raise _none_of(request, goal.package, source, catalog)
             continue
         yield _answer(fix, request, goal, pool, lambda fix, package: _own(fix, package, library))
 
@@ -132,6 +131,26 @@ def _chosen(request: Request, package: Package, source: str | None) -> Fix | Non
     """The first fix that is for the package; later ones of its number are not looked at."""
     found = (fix for fix in request.fixes if package.name in fix.packages and source in (None, fix.origin.kind))
     return next(found, None)
+
+
+def _none_of(request: Request, package: Package, source: str | None, catalog: Catalog) -> RefusedError:
+    """Why there is nothing of what was asked for, for the package: what does not load may have it."""
+    broken = [
+        problem.error
+        for problem in catalog.problems
+        if package.name in (problem.packages or (package.name,))
+        and source in (None, problem.origin.kind)
+        and (not problem.number or any(problem.number == fix.id for fix in request.fixes))
+    ]
+    if broken:
+        return MalformedError(tuple(each for error in broken for each in error.problems))
+    return RefusedError(
+        f"{request.name} is for no package {package.name}"
+        if source is None
+        else f"{request.name} has no source of the kind '{source}' for {package.name}",
+        nearest=", ".join(f"{fix.origin} for {' and '.join(fix.packages)}" for fix in request.fixes),
+        hint="--source and --package choose another",
+    )
 
 
 def _answer(fix: Fix, request: Request, goal: Goal, pool: Pool, twins: Twins) -> Answer:

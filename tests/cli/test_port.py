@@ -296,6 +296,23 @@ def test_a_condition_that_does_not_hold_is_for_a_person(engines: World) -> None:
     assert "a condition of its variant is not fulfilled in engine 1.4" in ran.err
 
 
+def test_a_kind_of_source_that_does_not_have_the_fix_is_said_with_those_that_do(engines: World) -> None:
+    ran = port(engines, "--source", "entry-point")
+    assert (ran.code, ran.out) == (3, "")
+    assert "101 has no source of the kind 'entry-point' for engine" in ran.err
+    assert f"nearest: dir {engines.fixes} for engine" in ran.err
+
+
+def test_a_registry_that_cannot_be_read_is_not_taken_for_none(world: World) -> None:
+    world.fix(101, FIX.replace("engine", "sglang"))
+    tree = world.package("sglang", "1.0", into=world.here / "tree", core=OLD)
+    (tree / "srt" / "debug_utils").mkdir(parents=True)
+    (tree / "srt" / "debug_utils" / "pr_fix_toggle.py").write_text("def (\n")
+    ran = world.run("port", "101", "--source", "registry", "--to", "./tree", "--via", "./tree")
+    assert (ran.code, ran.out) == (3, "")
+    assert "pr_fix_toggle.py" in ran.err and "has no source" not in ran.err
+
+
 def test_versions_that_no_release_has_are_said_with_what_was_looked_among(engines: World) -> None:
     engines.fix(101, FIX.replace("parts:\n", "contains:\n  engine: '>=1.3'\nparts:\n", 1).replace("'>=1.2'", "'<1.3'"))
     ran = port(engines)
