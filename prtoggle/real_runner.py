@@ -70,6 +70,13 @@ def _real(program: ModuleType, release: str) -> tuple[str, ...]:
     return tuple(of_version(package.version if package else ""))
 
 
+def _where(error: Exception, path: str) -> str:
+    """The line of the program that an error came by; nobody sees the traceback of a child."""
+    real = os.path.realpath(path)
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if os.path.realpath(frame.filename) == real]
+    return f" ({os.path.basename(path)}:{own[-1].lineno})" if own else ""
+
+
 def main(argv: list[str]) -> int:
     """``seen`` and ``holds``; or ``cannot``, why it cannot run here; ``missing``, what is not installed; ``error``."""
     path, release, out, revert = argv
@@ -81,7 +88,7 @@ def main(argv: list[str]) -> int:
         told = {"missing": (error.name or "").partition(".")[0], "error": str(error)}
     except Exception as error:
         traceback.print_exc()
-        told = {"error": f"{type(error).__name__}: {error}"}
+        told = {"error": f"{type(error).__name__}: {error}{_where(error, path)}"}
     with open(out, "w", encoding="utf-8") as file:
         json.dump(told, file)
     return 0

@@ -201,7 +201,7 @@ def test_a_case_of_what_the_fix_does_not_have_is_not_proven_and_says_so(
         ("raise SystemExit(3)", "its process ended with 3"),
         ("import os; os._exit(0)", "its process ended before it wrote what it saw"),
         ("import os; os.kill(os.getpid(), 11)", "its process ended with 139 (SIGSEGV)"),
-        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("1 / 0", "ZeroDivisionError: division by zero (real.py:12)"),
         ("return object()", "TypeError: Object of type object is not JSON serializable"),
     ],
 )
