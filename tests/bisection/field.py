@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from prtoggle.bisection import session
+from prtoggle.bisection.reaper import MARK
 from prtoggle.bisection.record import Log
 from prtoggle.bisection.values import Answer, Job, Settings, State, TrialRecord
 from tests.runtime.project import CLEARED, Project
@@ -132,3 +133,32 @@ class Field(Project):
         """The selections of the runs that began, or ended, in order."""
         lines = self.ran.read_text().splitlines() if self.ran.exists() else []
         return [line.partition(" ")[2] for line in lines if line.startswith(word)]
+
+
+def processes_of(root: Path) -> list[int]:
+    """Every process that a trial below ``root`` started and that is alive, by the mark in its environment."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            environ = Path("/proc", name, "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if any(entry.startswith(f"{MARK}={root}".encode()) for entry in environ):
+            found.append(int(name))
+    return found
+
+
+def named(mark: str) -> list[int]:
+    """Every process with ``mark`` in its command line."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            try:
+                line = Path("/proc", name, "cmdline").read_bytes()
+            except OSError:
+                continue
+            if mark.encode() in line:
+                found.append(int(name))
+    return found
