@@ -24,6 +24,7 @@ from prtoggle.library import Library
 from prtoggle.packages import locate
 from prtoggle.plan import make
 from prtoggle.revertdiff import revert_diff
+from prtoggle.runtime.sources import BUNDLED
 from prtoggle.selection import parse
 
 JOURNALS = "journals"
@@ -64,6 +65,8 @@ def seen(records: Iterable[TrialRecord]) -> tuple[Copy, ...]:
 
 def difference(selection: str, copies: Sequence[Copy], fixes: Sequence[str]) -> Difference:
     """The diff of ``selection`` in the copies that trials ran; ``fixes`` are folders of fixes."""
+    # A fix is also for the implementation that comes with it, which is of no interest where the real one ran.
+    copies = [copy for copy in copies if copy.package != BUNDLED] or copies
     texts: dict[str, None] = {}
     refused: list[str] = []
     for copy in copies:
