@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from prtoggle.errors import RefusedError
-from prtoggle.runtime import live
+from prtoggle.runtime import exchange
 from prtoggle.runtime.codes import fingerprint, meaning
 
 NAME = "made_at_random"
@@ -273,7 +273,7 @@ def identities(module: types.ModuleType, helpers: Helpers) -> dict[str, tuple[in
 def toggle(file: str, original: str, text: str) -> int:
     """Have the running module run ``text``. How many functions changed."""
     result: dict[str, Any] = {}
-    live._exchange([(NAME, file, original.encode(), text.encode())], result, "7", 2.0, False)
+    exchange.exchange([(NAME, file, original.encode(), text.encode())], result, "7", 2.0, False)
     changed: int = result["functions"]
     return changed
 
@@ -335,8 +335,8 @@ def look(number: int, texts: list[str], warm: bool) -> dict[str, Any]:
                     return {"changed": changed, "refused": "", "back": text == first, "problem": problem}
                 now = text
     finally:
-        live._modules.pop(file, None)
-        live._texts.pop(file, None)
+        exchange.modules.pop(file, None)
+        exchange.running.pop(file, None)
     return {"changed": changed, "refused": "", "back": False, "problem": ""}
 
 
