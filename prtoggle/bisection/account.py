@@ -24,8 +24,11 @@ from prtoggle import __version__
 from prtoggle.bisect.values import Belief, Direction
 from prtoggle.bisection.copies import Copy, difference, seen
 from prtoggle.bisection.values import Answer, Blamed, Candidate, Settings, State, TrialRecord, plain
+from prtoggle.runtime.sources import BUNDLED
 
 FORMAT = 1
+VARIABLES = ("PYTHONPATH", "PRTOGGLE_PATH", "CUDA_VISIBLE_DEVICES")
+"""Variables without which the commands that are told may well do something else."""
 _ORDER = ("bad", "good", "skip", "measured", "void", "timeout", "infrastructure", "interrupted")
 
 
@@ -266,7 +269,8 @@ def _accused(blamed: Blamed, state: State, copies: Sequence[Copy]) -> Accused:
 
 
 def _environment(copies: Sequence[Copy], more: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    labels = ", ".join(dict.fromkeys(copy.label for copy in copies))
+    real = [copy for copy in copies if copy.package != BUNDLED] or copies
+    labels = ", ".join(dict.fromkeys(copy.label for copy in real))
     here = {
         "prtoggle": __version__,
         "packages": labels,

@@ -92,7 +92,7 @@ def page(told: Account) -> str:
 def _summary(told: Account) -> str:
     sure = percent(told.confidence) if told.verdict == "found" else ""
     if told.mode == "certain" and sure:
-        sure = "it is there or it is not: certain"
+        sure = "certain: the failure is there or it is not"
     others = "surely none" if told.complete else "there may be other culprits"
     facts = [
         ("verdict", {"none": "none of these"}.get(told.verdict, told.verdict)),

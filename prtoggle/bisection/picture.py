@@ -10,6 +10,7 @@ Example::
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -119,7 +120,7 @@ def subsets(records: Sequence[TrialRecord], candidates: Sequence[str], marked: I
     for row, name in enumerate(shown):
         out.append(_label(name, top + row * CELL_ROW + 13, bold=name in known))
     bottom = top + len(shown) * CELL_ROW
-    step = max(1, round(len(records) / 10))
+    step = max(1, math.ceil(max(30 / cell, len(records) / 12)))
     for column in range(0, len(records), step):
         x = LEFT + (column + 0.425) * cell
         out.append(

@@ -10,6 +10,7 @@ Example::
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,7 +109,8 @@ def command(ctx: click.Context, /, cmd: tuple[str, ...], fixes: tuple[Path, ...]
         with watching() as watcher:
             state = session.run(log, executor, watcher, settings)
     resume = shlex.join(["prtoggle", "bisect", "--resume", str(log.path)])
-    told = account.account(state, resume=resume)
+    shown = {name: os.environ[name] for name in account.VARIABLES if os.environ.get(name)}
+    told = account.account(state, resume=resume, environment=shown)
     if options["report"] is not None:
         page.write(told, options["report"])
     if options["as_json"]:
