@@ -54,7 +54,8 @@ def _hint(decision: Decision, seen: Sighting | None) -> str:
         return "nothing is left to take out: these files are from before the fix, or somebody took it out by hand"
     if decision.verdict is Verdict.ROT and decision.package.believed:
         goal = f"{decision.package.name}=={decision.package.version}"
-        return f"{_HINTS[Verdict.ROT]}; prtoggle port {decision.fix.id} --to {goal} may propose one that fits"
+        where = f" --fixes {decision.fix.origin.where}" if decision.fix.origin.kind == "dir" else ""
+        return f"{_HINTS[Verdict.ROT]}; prtoggle port {decision.fix.id} --to {goal}{where} may propose one that fits"
     return _HINTS.get(decision.verdict, "")
 
 
