@@ -358,12 +358,14 @@ def test_a_greenlet_that_is_switched_out_inside_is_named(project: Project) -> No
         try: prtoggle.revert("10")
         except Exception as error: print(error)
         print(prtoggle.revert("10", force=True)["left"])
-        print(inside.switch(), app.other.waits.__code__.co_consts[-1])
+        app.other.wait = int; print(inside.switch(), "-", app.other.waits())
     """
     project.package({"app/other.py": OTHER + "def waits():\n    wait()\n    return 'waits fixed'\n"})
-    project.fix(10, target="app.other.waits", edits="- match: \"'waits fixed'\"\n  replacement: \"'waits reverted'\"")
+    edits = "- match: return 'waits fixed'\n  replacement: return 'waits reverted'"
+    project.fix(10, target="app.other.waits", edits=edits)
     out = run(project, code).out
     assert "app.other: a greenlet is switched out in waits at line 5, in code that is to change" in out
+    assert out.splitlines()[-1] == "waits fixed - waits reverted"
 
 
 def test_callbacks_are_called_and_what_is_baked_in_is_said(project: Project) -> None:
