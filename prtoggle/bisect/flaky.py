@@ -37,7 +37,7 @@ def search(
     confidence: float = 0.99,
     width: int = 1,
     weights: Mapping[str, float] | None = None,
-    max_size: int = 3,
+    max_size: int = 6,
     direction: Direction | None = None,
     fails: float | None = None,
     fails_without: float | None = None,
@@ -51,7 +51,7 @@ def search(
         confidence: how probable the answer must be, above one half.
         width: how many more trials can be started now.
         weights: how likely each candidate is, in any unit; one where it is not said.
-        max_size: sets of up to so many candidates are looked at one by one (fewer where there are too many).
+        max_size: up to so many candidates may be needed together.
         direction: where it is known beforehand.
         fails: how often it fails with the culprit in force, where that is known.
         fails_without: how often it fails without, where that is known; 0 where it never does.
@@ -77,7 +77,7 @@ def believe(
     *,
     confidence: float = 0.99,
     weights: Mapping[str, float] | None = None,
-    max_size: int = 3,
+    max_size: int = 6,
     direction: Direction | None = None,
     fails: float | None = None,
     fails_without: float | None = None,
@@ -107,7 +107,7 @@ class Flaky:
         *,
         confidence: float = 0.99,
         weights: Mapping[str, float] | None = None,
-        max_size: int = 3,
+        max_size: int = 6,
         direction: Direction | None = None,
         fails: float | None = None,
         fails_without: float | None = None,
@@ -196,7 +196,7 @@ class Flaky:
             best.direction,
             (culprit,),
             False,
-            "the likeliest alone; other sets were not looked for",
+            "one set was looked for, and there may be others",
             confidence=best.chance,
         )
 

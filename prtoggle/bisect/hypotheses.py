@@ -3,7 +3,9 @@
 A hypothesis is a set and a direction: a trial has it in force where the whole set is reverted (or, in the other
 direction, where none of it is). Beside them stand "none of these", with one rate for all trials, and "more": a set of
 more candidates than are looked at one by one, which a trial has in force by chance. Single candidates come first; sets
-of two, then of three, are looked at where they may matter, and where there are at most ``MOST`` of them.
+of several are looked at where they may matter: all of a size where there are at most ``MOST``, else what
+one more candidate makes of the ``BEAM`` likeliest of the size before, since part of a culprit explains much of what the
+whole of it does.
 
 Trials are kept the other way round: for each candidate the trials that revert it, as bits of one number, so that what
 was seen of a set takes two counts of bits, however many trials there are.
@@ -29,12 +31,14 @@ from prtoggle.bisect.values import Direction, Outcome, Subset
 
 MOST = 50_000
 """So many hypotheses are looked at one by one."""
-SHARES = {0: 0.4, 1: 0.54, 2: 0.04, 3: 0.013, 4: 0.007}
-"""How probable it is beforehand that so many candidates are needed together (0: none of these; 4: or more)."""
+BEAM = 100
+SHARES = {0: 0.4, 1: 0.54, 2: 0.04, 3: 0.013, 4: 0.004, 5: 0.0015, 6: 0.0007, 7: 0.0003, 8: 0.0005}
+"""How probable it is beforehand that so many candidates are needed together (0: none of these; 8: or more)."""
+FAR = 30.0
 LITTLE = 1e-7
 """What is less probable is left out of account when subsets are packed."""
 DOUBT = 0.15
-"""Sets of one more are looked at one by one where it is at least so probable that more are needed."""
+"""Sets of one more are looked at where it is at least so probable that it takes more, or the most looked at so far."""
 
 
 class Trials:
@@ -122,6 +126,7 @@ class Posterior:
         none: that it is none of the candidates.
         more: for each direction, that more are needed together than ``size``.
         size: sets of up to so many candidates were looked at one by one.
+        largest: that it is one of just so many.
         members: for each candidate, that it is a member (among the sets that were looked at).
     """
 
@@ -129,6 +134,7 @@ class Posterior:
     none: Guess
     more: tuple[Guess, ...]
     size: int
+    largest: float
     members: tuple[float, ...]
 
     @property
@@ -154,7 +160,7 @@ class Prior:
         weights: Mapping[str, float],
         rates: Rates,
         direction: Direction | None = None,
-        max_size: int = 3,
+        max_size: int = 6,
         shares: Mapping[int, float] | None = None,
     ) -> None:
         given = [max(weights.get(name, 1.0), 1e-12) for name in names]
@@ -163,36 +169,45 @@ class Prior:
         self.rates, self.count = rates, len(names)
         self.keep = max(128, 2 * self.count)
         self.directions = (direction,) if direction else tuple(Direction)
-        self.max_size = max(1, min(max_size, self.count, len(SHARES) - 2))
-        while self.max_size > 1 and math.comb(self.count, self.max_size) > MOST:
-            self.max_size -= 1
+        self.max_size = max(1, min(max_size, self.count, max(SHARES) - 1))
         self.shares = {size: share for size, share in (shares or SHARES).items() if size <= self.count and share > 0}
         total = sum(self.shares.values())
         self.shares = {size: share / total for size, share in self.shares.items()}
-        squares = [sum(weight**power for weight in self.weights) for power in (1, 2, 3)]
-        # The sum over all sets of a size of the products of their weights.
-        self.sums = {1: 1.0, 2: (1 - squares[1]) / 2, 3: (1 - 3 * squares[1] + 2 * squares[2]) / 6}
+        # For each size the sum over all sets of the products of their weights.
+        self.sums = [1.0] + [0.0] * self.max_size
+        for weight in self.weights:
+            for size in range(self.max_size, 0, -1):
+                self.sums[size] += weight * self.sums[size - 1]
 
     def after(self, trials: Trials, confidence: float = 1.0) -> Posterior:
-        """What is believed after ``trials``: with sets of as many candidates as matter, and before anything is
-        believed with ``confidence``, of one more; before "none" is believed, of all."""
+        """What is believed after ``trials``, with sets of as many candidates as matter: nothing is believed with
+        ``confidence`` before sets of one more were looked at, nor that it is none before sets of several were."""
         size = 1
         while True:
             found = self.upto(size, trials)
-            if size >= min(self.max_size, max(self.shares)):
-                return found
-            sure = found.best.chance >= confidence and (size == 1 or not found.best.mask)
-            if not sure and found.beyond < DOUBT:
+            best = found.best
+            sure = best.chance >= confidence and size <= (best.mask.bit_count() or 2)
+            # Alone, each of several that are needed together explains as much as another.
+            open_ = found.beyond >= DOUBT or found.largest >= DOUBT
+            if size >= min(self.max_size, max(self.shares)) or not (sure or open_):
                 return found
             size += 1
 
     def upto(self, size: int, trials: Trials) -> Posterior:
         """What is believed if sets of up to ``size`` candidates are looked at one by one."""
         rows: list[_Row] = []
-        for direction in self.directions:
-            for each in range(1, size + 1):
+        singles = {direction: self._sets(1, direction, trials, ()) for direction in self.directions}
+        far = max((row[0] for each in singles.values() for row in each), default=-math.inf) - FAR
+        for direction, before in singles.items():
+            if 1 in self.shares:
+                rows += before
+            # A direction in which each candidate alone explains so little is not looked at further.
+            if len(singles) > 1 and all(row[0] < far for row in before):
+                continue
+            for each in range(2, size + 1):
                 if each in self.shares:
-                    rows += self._sets(each, direction, trials)
+                    before = self._sets(each, direction, trials, before)
+                    rows += before
         none_evidence = self.rates.constant(trials.bads, trials.count - trials.bads)
         none = _log(self.shares.get(0, 0.0)) + none_evidence.log
         left = sum(share for each, share in self.shares.items() if each > size)
@@ -213,10 +228,11 @@ class Prior:
                 members[place] += chances[at] / total
         guesses = tuple(self._guesses([(rows[at], chances[at] / total) for at in order[: self.keep]], trials))
         nothing = Guess(0, None, math.exp(none - top) / total, none_evidence.fails, none_evidence.without)
+        largest = sum(chance for row, chance in zip(rows, chances, strict=True) if row[1].bit_count() == size) / total
         more = tuple(
             Guess(0, direction, math.exp(log - top) / total, each.fails, each.without) for log, direction, each in lumps
         )
-        return Posterior(guesses, nothing, more, size, tuple(members))
+        return Posterior(guesses, nothing, more, size, largest, tuple(members))
 
     def _guesses(self, rows: Sequence[tuple[_Row, float]], trials: Trials) -> Iterator[Guess]:
         known: dict[tuple[int, int], Evidence] = {}
@@ -227,19 +243,25 @@ class Prior:
                 seen = known[bad, good] = self.rates.evidence(bad, good, all_bad - bad, all_good - good)
             yield Guess(mask, direction, chance, seen.fails, seen.without)
 
-    def _sets(self, size: int, direction: Direction, trials: Trials) -> Iterator[_Row]:
-        rows, logs, bads = trials.rows_of(direction), self.logs, trials.bad
-        start = math.log(self.shares[size] / len(self.directions) / self.sums[size])
+    def _sets(self, size: int, direction: Direction, trials: Trials, before: Sequence[_Row]) -> list[_Row]:
+        rows, bads = trials.rows_of(direction), trials.bad
+        start = math.log(self.shares.get(size, 1.0) / len(self.directions) / self.sums[size])
         all_bad, all_good = trials.bads, trials.count - trials.bads
         known: dict[tuple[int, int], float] = {}
         evidence = self.rates.log
-        for places_, row, log in _intersections(size, rows, logs):
+        found: list[_Row] = []
+        if math.comb(self.count, size) <= MOST or size == 1:
+            sets = _all_sets(size, rows, self.logs)
+        else:
+            sets = _grown(sorted(before, key=lambda row: -row[0])[:BEAM], rows, self.logs)
+        for mask, row, log in sets:
             bad = (row & bads).bit_count()
             good = row.bit_count() - bad
             seen = known.get((bad, good))
             if seen is None:
                 seen = known[bad, good] = evidence(bad, good, all_bad - bad, all_good - good)
-            yield start + log + seen, places_, direction, bad, good
+            found.append((start + log + seen, mask, direction, bad, good))
+        return found
 
     def _lump(self, size: int, direction: Direction, trials: Trials) -> Evidence:
         most = max(1, math.comb(self.count, size))
@@ -248,7 +270,7 @@ class Prior:
         )
 
 
-def _intersections(size: int, rows: Sequence[int], logs: Sequence[float]) -> Iterator[tuple[int, int, float]]:
+def _all_sets(size: int, rows: Sequence[int], logs: Sequence[float]) -> Iterator[tuple[int, int, float]]:
     """Every set of ``size``: its mask, the trials that have all of it in force, the sum of ``logs``."""
     count = len(rows)
     if size == 1:
@@ -260,6 +282,20 @@ def _intersections(size: int, rows: Sequence[int], logs: Sequence[float]) -> Ite
             mask, row, log = mask | 1 << place, row & rows[place], log + logs[place]
         for place in range(first[-1] + 1, count):
             yield mask | 1 << place, row & rows[place], log + logs[place]
+
+
+def _grown(best: Sequence[_Row], rows: Sequence[int], logs: Sequence[float]) -> Iterator[tuple[int, int, float]]:
+    """The same of every set that is one of ``best`` and one candidate more."""
+    seen: set[int] = set()
+    for _, mask, *_ in best:
+        row, log = -1, 0.0
+        for place in places(mask):
+            row, log = row & rows[place], log + logs[place]
+        for place in range(len(rows)):
+            larger = mask | 1 << place
+            if larger != mask and larger not in seen:
+                seen.add(larger)
+                yield larger, row & rows[place], log + logs[place]
 
 
 def places(mask: int) -> Iterator[int]:
