@@ -244,6 +244,33 @@ class TestOnACluster:
         assert (record.kind, record.why.startswith("lost by Ray: ")) == ("infrastructure", True), record
         _until(lambda: _marked(mark) == set(), 60)
 
+    def test_a_whole_bisection_runs_on_the_cluster(self, project: Project, cluster: dict[str, str]) -> None:
+        numbers = range(1, 9)
+        functions = "".join(f"def f{n}():\n    return 'fixed'\n" for n in numbers)
+        project.package({"app/__init__.py": "", "app/core.py": functions})
+        for n in numbers:
+            project.fix(n, target=f"app.core.f{n}", edits="- match: return 'fixed'\n  replacement: return 'reverted'")
+        check = (
+            "import app.core as core, sys\n"
+            "out = [n for n in range(1, 9) if getattr(core, f'f{n}')() != 'fixed']\n"
+            "sys.exit(3 in out and 6 in out)"
+        )
+        command = ["bisect", "--executor", "ray", "--jobs", "4", "--json", "--among", ",".join(map(str, numbers))]
+        done = subprocess.run(
+            [PYTHON, "-m", "prtoggle", *command, "--", PYTHON, "-c", check],
+            env={**cluster, **project.env()},
+            cwd=project.root,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        told = json.loads(done.stdout)
+        assert [culprit["fixes"] for culprit in told["culprits"]] == [["3", "6"]]
+        assert {trial["worker"].partition(" ")[0] for trial in told["trials"]} == {"ray"}
+        assert len({trial["worker"] for trial in told["trials"]}) >= 2
+        assert told["culprits"][0]["diff"].count("+    return 'reverted'") == 2  # the journals came back
+
     def test_a_folder_that_a_node_does_not_have_is_said(self, project: Project, cluster: dict[str, str]) -> None:
         away = {**job(project, 1, "7"), "cwd": "/not/there"}
         (record,) = run(project, cluster, {"width": 1, "jobs": [away]})
