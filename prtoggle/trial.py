@@ -59,6 +59,8 @@ class Trial:
         folder: where journals go; None is a new one under the cache, where the last runs are kept.
         timeout: seconds until it and its processes are ended; None is for ever.
         stdout, stderr: as :class:`subprocess.Popen` takes them; None is as here.
+        own_session: whether it is the leader of a session of its own, out of the terminal's reach; a command that ends
+            its whole process group then does not end this process.
     """
 
     selection: str
@@ -73,6 +75,7 @@ class Trial:
     stdin: int | IO[Any] | None = None
     stdout: int | IO[Any] | None = None
     stderr: int | IO[Any] | None = None
+    own_session: bool = False
 
 
 def run(
@@ -186,6 +189,7 @@ def _start(trial: Trial, env: dict[str, str], cwd: str, signals: waiting.Signals
             stdin=trial.stdin,
             stdout=trial.stdout,
             stderr=trial.stderr,
+            start_new_session=trial.own_session,
             preexec_fn=signals.restore if signals.held else None,
         )
     except FileNotFoundError:

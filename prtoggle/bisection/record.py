@@ -35,7 +35,7 @@ from prtoggle.bisection.values import (
     settings_of,
 )
 from prtoggle.bisection.worker import LOCK, lock
-from prtoggle.errors import Place, RefusedError, UsageError
+from prtoggle.errors import InconclusiveError, Place, RefusedError, UsageError
 
 FORMAT = 1
 PATIENCE = 30.0
@@ -139,9 +139,15 @@ class Log:
 
     def _write(self, line: Mapping[str, Any]) -> None:
         data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
-        while data:
-            data = data[os.write(self._file, data) :]
-        os.fsync(self._file)
+        try:
+            while data:
+                data = data[os.write(self._file, data) :]
+            os.fsync(self._file)
+        except OSError as error:  # what is cut short now is dropped on resuming
+            raise InconclusiveError(
+                f"the log {self.path} cannot be written: {error.strerror or error}",
+                hint=f"make room, then: prtoggle bisect --resume {self.path}",
+            ) from None
 
     def _left_behind(self) -> list[TrialRecord]:
         """Trials that finished and that the log lacks, in their order. Waits for workers that are about to end."""

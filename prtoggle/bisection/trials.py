@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from prtoggle import selection
 from prtoggle.bisect.values import Outcome, Tried
-from prtoggle.bisection.values import Candidate, TrialRecord
+from prtoggle.bisection.values import NOT_REACHED, Candidate, TrialRecord
 
 Parts = frozenset[str]
 
@@ -67,6 +67,8 @@ class Trials:
             if not record.says:
                 failed.setdefault(parts, []).append(record)
                 continue
+            if record.why.startswith(NOT_REACHED) and not any(NOT_REACHED in note for note in self.notes):
+                self.notes.append(f"trial {record.number}: {record.why}; what it imports is not reverted")
             outcome = Outcome(record.kind)
             self._said.append((parts, outcome, record))
             before = self.outcomes.get(parts)
@@ -106,7 +108,7 @@ class Trials:
         """How often ``names`` were tried to an outcome; often where they were given up."""
         wanted = self.parts(names)
         if self.outcomes.get(wanted) is Outcome.SKIP:
-            return len(self.records)
+            return 1_000_000
         return sum(parts == wanted and outcome is not Outcome.SKIP for parts, outcome, _ in self._said)
 
     def confirmed(self, names: Iterable[str]) -> Counter[Outcome]:

@@ -22,6 +22,9 @@ VERDICTS = ("good", "bad", "skip", "measured")
 FAILURES = ("void", "timeout", "infrastructure")
 """The kinds of a trial that is no verdict and is tried again."""
 
+NOT_REACHED = "a Python of it was not reached"
+"""How the ``why`` of a verdict begins in whose trial prtoggle did not start in every Python."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -135,7 +138,7 @@ class TrialRecord:
         began: seconds since the epoch.
         in_force, executed: parts, from the journals; ``executed`` in a traced run alone.
         idle: parts that surely took no effect in it: never imported, or in a traced run never executed.
-        why: a sentence, for kinds that are no verdict and for skips.
+        why: a sentence, for kinds that are no verdict, for skips, and where a verdict may not be what it seems.
         folder: where its output and journals are.
     """
 

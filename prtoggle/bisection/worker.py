@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from prtoggle.bisection import reaper
-from prtoggle.bisection.values import Job, TrialRecord, job_of, plain
+from prtoggle.bisection.values import NOT_REACHED, Job, TrialRecord, job_of, plain
 from prtoggle.bisection.verdict import End, executed, idle, in_force, judge, void
 from prtoggle.errors import PrtoggleError
 
@@ -78,6 +78,7 @@ def run(job: Job, *, stop: Callable[[], bool] = lambda: False) -> TrialRecord:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
+                own_session=True,
             )
             result = run_trial(trial, stop=asked)
     except CommandError as error:
@@ -98,6 +99,8 @@ def run(job: Job, *, stop: Callable[[], bool] = lambda: False) -> TrialRecord:
     if not kind:
         judgement = judge(job, end, output)
         kind, why, metric = judgement.kind, judgement.why, judgement.metric
+        if result.unreached and not why:
+            why = f"{NOT_REACHED}: {result.unreached[0].reason}"
     return _record(
         job,
         kind,

@@ -195,6 +195,33 @@ def test_a_worker_that_is_lost_is_tried_again(make: Make) -> None:
     assert processes_of(field.root) == [], "what the lost worker had started is ended as well"
 
 
+def test_a_command_that_ends_its_whole_process_group_ends_no_worker(make: Make) -> None:
+    field = make(2)
+    done = field.bisect("os.killpg(0, 9) if f2 else 0")
+    assert done.culprits == {("2",)}
+    assert {(each.kind, each.signal) for each in done.state.records} == {("good", 0), ("bad", 9)}
+
+
+def test_a_python_that_was_not_reached_is_said(make: Make) -> None:
+    field = make(2)
+    lone = "[sys.executable, '-S', '-c', 'import time; time.sleep(0.5)']"
+    done = field.bisect(f"(__import__('subprocess').run({lone}), f2)[1]")
+    assert done.culprits == {("2",)}
+    (note,) = done.state.notes
+    assert "a Python of it was not reached: started with -S" in note
+
+
+def test_a_merged_diff_is_a_candidate_like_any_other(make: Make) -> None:
+    field = make(2)
+    diff = field.root / "a change.diff"
+    diff.write_text(
+        "--- a/app/other.py\n+++ b/app/other.py\n@@ -1,2 +1,2 @@\n def g():\n-    return 'reverted'\n+    return 'fixed'\n"
+    )
+    done = field.bisect("__import__('app.other').other.g() == 'reverted'", among='1,2,"a change.diff"', trace=True)
+    assert done.culprits == {(f'"{diff}"',)}
+    assert done.answer.culprits[0].bad == f'"{diff}"'
+
+
 # Nothing is left behind
 
 
