@@ -21,6 +21,7 @@ from functools import cached_property
 
 from prtoggle.bisect import certain
 from prtoggle.bisect.values import Ask, Belief, Contradiction, Culprit, Direction, Found, Outcome, Step, Tried
+from prtoggle.bisection.confirming import Confirming
 from prtoggle.bisection.measured import Measured
 from prtoggle.bisection.trials import Trials, selection_of
 from prtoggle.bisection.values import FAILURES, Answer, Blamed, Candidate, Settings, State, TrialRecord, Wanted
@@ -181,7 +182,9 @@ class _Stand:
         self.direction = found.direction
         self.left = found.left
         culprits = [each.everything for each in found.culprits]
-        self._confirm([each.members for each in found.culprits if not each.unsure], culprits, names)
+        missing = self._confirming(names).missing(found.culprits)
+        if missing:
+            raise self._wait("confirm", missing)
         blamed = [each for culprit in found.culprits for each in self._blamed(culprit, found, names, culprits)]
         reason = found.reason
         unsure = any(each.unsure for each in blamed)
@@ -304,6 +307,11 @@ class _Stand:
         limit = self.settings.max_sets if level.phase == "search" else 0
         return certain.search(level.names, tried, width=width, limit=limit)
 
+    def _confirming(self, names: tuple[str, ...]) -> Confirming:
+        measures = self._measures if self.mode == "metric" else None
+        fixed = self.direction is Direction.FIXED
+        return Confirming(self.mode, self.trials, frozenset(names), fixed, measures)
+
     @cached_property
     def _measures(self) -> Measured:
         names = tuple(sorted(each.name for each in self.candidates if each.name not in self.aside))
@@ -318,44 +326,6 @@ class _Stand:
         return self._wait(level.phase, wanted)
 
     # What was found
-
-    def _confirm(
-        self, sure: Sequence[frozenset[str]], culprits: Sequence[frozenset[str]], everything: tuple[str, ...]
-    ) -> None:
-        """Have each culprit tried alone, and everything but them all; both directly, one after the other."""
-        fixed = self.direction is Direction.FIXED
-        universe = frozenset(everything) | frozenset[str]().union(*culprits)
-        without = universe - frozenset[str]().union(*culprits)
-
-        def of(names: frozenset[str]) -> tuple[str, ...]:
-            return tuple(sorted(universe - names if fixed else names))
-
-        wanted = []
-        for members in sure:
-            pair = [of(members), of(without)]
-            wanted += self._unconfirmed(pair)
-            if len(members) > 1 and self.mode == "certain":
-                # That none can be left out rests on good trials, and those a failure that comes and goes gives too.
-                again = [of(members), *(of(members - {member}) for member in sorted(members))]
-                wanted += [names for names in again if self.trials.seen(names) < 2]
-        if wanted:
-            raise self._wait("confirm", wanted if self.mode == "metric" else dict.fromkeys(wanted))
-
-    def _unconfirmed(self, pair: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-        if self.mode == "metric":
-            judged = self._measures
-            return [more for names in pair if judged.outcome(names) is None for more in judged.values_for(names)]
-        if self.mode == "certain":
-            return [names for names in pair if self.trials.outcomes.get(self.trials.parts(names)) is None]
-        # A failure that comes and goes: it must be seen again, and as many trials without it must be good.
-        alone, without = (self.trials.confirmed(names) for names in pair)
-        seen = alone[Outcome.BAD] > 0
-        if seen and without[Outcome.GOOD] + without[Outcome.BAD] >= alone[Outcome.BAD] + alone[Outcome.GOOD]:
-            return []
-        if alone[Outcome.SKIP] + without[Outcome.SKIP] > self.trials.RETRIES:
-            return []
-        first = sum(alone.values()) <= sum(without.values()) and not seen
-        return [pair[0], pair[1]] if first else [pair[1], pair[0]] if not seen else [pair[1]]
 
     def _blamed(
         self, culprit: Culprit, found: Found, everything: tuple[str, ...], culprits: Sequence[frozenset[str]]
