@@ -117,7 +117,7 @@ class Flaky:
             raise ValueError(f"candidates twice: {sorted(candidates)}")
         if not 0.5 < confidence < 1:
             raise ValueError(f"a confidence is above 0.5 and below 1, not {confidence}")
-        self.confidence, self.direction = confidence, direction
+        self.confidence, self.direction, self.fails = confidence, direction, fails
         self.trials = Trials(sorted(candidates))
         rates = rates_of(fails, fails_without)
         self.prior = Prior(self.trials.names, weights or {}, rates, direction, max_size, shares)
@@ -149,8 +149,22 @@ class Flaky:
         for mask in under_way:
             packing.running(mask)
         taken = {mask for mask in trials.skipped if mask not in trials.seen}
-        masks = packing.pick(max(1, width), chance, taken)
+        masks = [end for end in self._end(posterior) if end not in under_way and end not in taken]
+        for mask in masks:
+            packing.running(mask)
+        masks += packing.pick(max(1, width) - len(masks), chance, taken)
         return Ask(tuple(trials.subset(mask) for mask in masks))
+
+    def _end(self, posterior: Posterior) -> list[int]:
+        """The end at which it should fail, now and then (once more whenever the trials have doubled): how often it does
+        keeps apart those who explain little, of whom one who fails seldom and "none" would else look alike for long."""
+        if self.fails is not None:
+            return []
+        fixed = sum(guess.chance for guess in posterior.guesses if guess.direction is Direction.FIXED)
+        reverted = sum(guess.chance for guess in posterior.guesses if guess.direction is Direction.REVERTED)
+        end = 0 if fixed > reverted else self.trials.everything
+        due = (self.trials.count // 8).bit_length()
+        return [end] if sum(self.trials.seen.get(end, ())) < due else []
 
     def _examples(self, posterior: Posterior, chance: random.Random) -> Iterator[Guess]:
         """Some of the sets that are too many to look at one by one, in place of all."""
