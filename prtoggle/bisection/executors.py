@@ -123,7 +123,13 @@ class Local:
         while self._waiting and self._free:
             job, slot = self._waiting.popleft(), self._free.popleft()
             job = replace(job, worker=f"local {slot + 1}", gpus=self._gpus[slot])
-            self._running.append(_Running(job, slot, _start(job)))
+            try:
+                process = _start(job)
+            except OSError as error:  # no memory, no processes, a full disk
+                self._free.append(slot)
+                self._ended.append(_lost(job, f"its worker could not be started: {error}"))
+            else:
+                self._running.append(_Running(job, slot, process))
 
     def _look(self) -> None:
         for running in [each for each in self._running if each.process.poll() is not None]:
@@ -168,13 +174,26 @@ def _result(running: _Running) -> TrialRecord:
     found = taken(Path(job.folder))
     if found is not None:
         return found
-    lost = TrialRecord(
-        job.number, job.phase, job.reverted, job.selection, "infrastructure", worker=job.worker, folder=job.folder
-    )
     if code == 1 and not _said(job):
-        return replace(lost, kind="interrupted", why="ended before it began")
+        return replace(_lost(job, "ended before it began"), kind="interrupted")
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    return replace(lost, why=f"its worker ended without a result ({how}) {_said(job)}".strip())
+    return _lost(job, f"its worker ended without a result ({how}) {_said(job)}".strip())
+
+
+def _lost(job: Job, why: str) -> TrialRecord:
+    """A trial of which nothing is known."""
+    return TrialRecord(
+        job.number,
+        job.phase,
+        job.reverted,
+        job.selection,
+        "infrastructure",
+        began=time.time(),
+        worker=job.worker,
+        gpus=job.gpus,
+        why=why,
+        folder=job.folder,
+    )
 
 
 def _said(job: Job) -> str:

@@ -64,13 +64,17 @@ def of_trial(worker: int, folder: str) -> set[int]:
     return found | {pid for one in tuple(found) for pid in below(one)}
 
 
-def end(find: Callable[[], set[int]], *, grace: float = GRACE, limit: float = 10.0) -> bool:
-    """End all that ``find`` finds, until it finds nothing; whether that came true within ``limit`` seconds."""
+def end(find: Callable[[], set[int]], *, grace: float = GRACE, limit: float = 10.0, reap: bool = False) -> bool:
+    """End all that ``find`` finds, until it finds nothing; whether that came true within ``limit`` seconds.
+
+    ``reap`` takes leave of every child of this process that ended, adopted ones too: for who waits for none of them.
+    """
     begun = time.monotonic()
     asked: set[int] = set()
     while True:
         found = find()
-        _reap()
+        if reap:
+            _reap()
         if not found:
             return True
         late = time.monotonic() - begun
@@ -86,7 +90,6 @@ def end(find: Callable[[], set[int]], *, grace: float = GRACE, limit: float = 10
 
 
 def _reap() -> None:
-    """Take leave of children that ended: adopted ones are nobody else's."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

@@ -41,7 +41,7 @@ def main(folder: str) -> int:
         job = job_of(json.loads((path / JOB).read_text(encoding="utf-8")))
         write(path / RESULT, run(job, stop=_closed))
     finally:
-        reaper.end(lambda: reaper.below(os.getpid()))
+        reaper.end(lambda: reaper.below(os.getpid()), reap=True)
     return 0
 
 

@@ -195,6 +195,15 @@ def test_a_worker_that_is_lost_is_tried_again(make: Make) -> None:
     assert processes_of(field.root) == [], "what the lost worker had started is ended as well"
 
 
+def test_a_worker_that_cannot_be_started_is_no_verdict(make: Make) -> None:
+    field = make(2)
+    with session.begin(field.settings("f2"), log=field.root / "log") as log:
+        Path(log.header.folder, "0001").write_text("a file where the folder should be")
+        done = field.go_on(log)
+    assert done.culprits == {("2",)}
+    assert "could not be started" in done.state.records[0].why and done.kinds().count("infrastructure") == 1
+
+
 def test_a_command_that_ends_its_whole_process_group_ends_no_worker(make: Make) -> None:
     field = make(2)
     done = field.bisect("os.killpg(0, 9) if f2 else 0")
