@@ -53,6 +53,7 @@ _VARIABLES = {
     "PRTOGGLE_QUIET": "1: processes do not say what is reverted in them",
     "PRTOGGLE_TRACE": "1: processes note which reverted code was executed",
     "PRTOGGLE_JOURNAL": "a folder that processes write their journals to; `prtoggle run` sets it",
+    "PRTOGGLE_BISECT": "the folder of a trial of `prtoggle bisect`, by which its processes are found",
     "PRTOGGLE_CONTROL": "1: processes can be toggled while they run",
     "PRTOGGLE_DEBUG": "1: tracebacks of bugs in prtoggle",
 }
