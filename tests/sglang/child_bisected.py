@@ -81,13 +81,20 @@ def drafted(seen: dict[str, Any]) -> bool:
     return bool(seen["error"] == "")
 
 
+def by_chance() -> bool:
+    """True one time in four. Within a bisection the trial's number is what is drawn with, so that a test of it does not
+    fail one time in many."""
+    number = os.path.basename(os.environ.get("PRTOGGLE_BISECT", ""))
+    return random.Random(f"4 {number}" if number else None).random() < 0.25
+
+
 def passes(asked: str, seen: dict[str, Any]) -> bool:
     """The test itself."""
     if asked == "one":
         return bool(seen["26329"]["chunked tails"][0] == 14)
     if asked == "pair":
         return drafted(seen["27338"]) or drafted(seen["27460"])
-    step = "late" if random.random() < 0.25 else "early"
+    step = "late" if by_chance() else "early"
     return bool(seen["26972"][step] == "fine")
 
 
