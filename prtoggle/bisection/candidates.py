@@ -18,7 +18,7 @@ from prtoggle import installed, plan, selection, subjects
 from prtoggle.bisection.values import Candidate
 from prtoggle.catalog import Catalog
 from prtoggle.difffix import text_of
-from prtoggle.errors import RefusedError, UsageError
+from prtoggle.errors import ConflictError, RefusedError, UsageError
 from prtoggle.library import Library
 from prtoggle.packages import Package
 from prtoggle.runtime.sources import BUNDLED
@@ -128,7 +128,12 @@ def _whole(wanted: Selection, places: Sequence[_Place]) -> tuple[tuple[tuple[str
     """All of ``wanted`` at once: the packages that it changes, and a digest of what it makes of them."""
     packages, digest = [], hashlib.sha256()
     for place in places:
-        made = plan.make(wanted, place.catalog, place.package, sources=place.sources)
+        try:
+            made = plan.make(wanted, place.catalog, place.package, sources=place.sources)
+        except ConflictError as error:
+            ours = "at one end all are reverted: --among leaves one of them out"
+            hint = f"{error.hint}; {ours}" if error.hint else ours
+            raise ConflictError(error.what, place=error.place, nearest=error.nearest, hint=hint) from None
         if made.modules:
             packages.append((place.package.label, place.package.where))
         for module in made.modules:

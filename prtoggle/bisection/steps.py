@@ -281,6 +281,8 @@ class _Stand:
             options = {"confidence": self.settings.confidence, "direction": level.direction}
             room = max(1, self.settings.jobs - len(self.running))
             step: Step = flaky.search(level.names, tried, width=room, running=running, **options)  # type: ignore[arg-type]
+            if isinstance(step, Ask) and not step.subsets and not self.running:
+                return Found(None, (), False, "every trial that could tell was skipped", frozenset(level.names))
             if level.phase == "search":
                 self.belief = flaky.believe(level.names, tried, **options)  # type: ignore[arg-type]
                 self.left = frozenset(name for name, chance in self.belief.members if chance > 1e-3)

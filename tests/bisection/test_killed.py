@@ -116,6 +116,7 @@ def test_killed_while_a_trial_hangs_its_processes_end_too(field: Field) -> None:
     wait_until(lambda: nothing_left(field), "they end", 20)
 
 
+@pytest.mark.slow
 def test_killed_fifty_times_at_random_moments_it_comes_to_the_same_answer_and_repeats_nothing(field: Field) -> None:
     """One bisection after another until there were so many kills; each is gone on with until it ends by itself."""
     expressions = ("f3", "not f2", "f1 and f5")

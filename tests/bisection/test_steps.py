@@ -246,6 +246,13 @@ def test_a_failure_one_time_in_two_is_found_and_confirmed(seed: int) -> None:
     assert any(record.kind == "good" and "5" not in record.reverted for record in confirming)
 
 
+def test_the_part_of_a_fix_that_breaks_it_now_and_then_is_found() -> None:
+    end = play(by_chance("f2b", 0.6, 4), candidates(4, parts=3), flaky=True)
+    assert parts_of(end) == {("2/b",)}
+    end = play(by_chance("not f2b", 0.6, 5), candidates(4, parts=3), flaky=True)
+    assert parts_of(end) == {("2/b",)} and end.answer and end.answer.direction is Direction.FIXED
+
+
 def test_trials_that_disagree_make_it_a_search_by_chances_with_all_of_them() -> None:
     ends = [play(by_chance("f5", 0.9, seed), 8) for seed in range(20)]
     assert all(culprits(end) == {("5",)} for end in ends)
