@@ -10,6 +10,7 @@ Example::
         log.append(record)
     with Log.open(Path("bisect.jsonl")) as log:
         log.header.settings, log.records
+        log.undo(3)                         # trial 3 was none: what came of it is forgotten
 """
 
 from __future__ import annotations
@@ -68,8 +69,10 @@ class Header:
 class Log:
     """An open log. ``dropped`` is how many bytes of a line that was cut short were left out."""
 
-    def __init__(self, path: Path, header: Header, records: tuple[TrialRecord, ...], file: int, dropped: int) -> None:
-        self.path, self.header, self.records, self.dropped = path, header, records, dropped
+    def __init__(self, path: Path, read: _Read, file: int) -> None:
+        self.path, self.header, self.records = path, read.header, read.records
+        self.dropped = read.size - read.whole
+        self._undone = set(read.undone)
         self._file = file
 
     @classmethod
@@ -83,7 +86,7 @@ class Log:
         except OSError as error:
             raise UsageError(f"the log {path} cannot be written: {error.strerror or error}") from None
         _lock(file, path)
-        log = cls(path, header, (), file, 0)
+        log = cls(path, _Read(header), file)
         log._write({"prtoggle-bisect": FORMAT, **plain(header)})
         return log
 
@@ -99,13 +102,13 @@ class Log:
             raise UsageError(f"the log {path} cannot be opened: {error.strerror or error}") from None
         _lock(file, path)
         try:
-            header, records, whole, size = _read(path)
+            read = _read(path)
         except BaseException:
             os.close(file)
             raise
-        if whole < size:
-            os.ftruncate(file, whole)
-        log = cls(path, header, records, file, size - whole)
+        if read.whole < read.size:
+            os.ftruncate(file, read.whole)
+        log = cls(path, read, file)
         for record in log._left_behind():
             log.append(record)
         return log
@@ -127,6 +130,16 @@ class Log:
         self._write({"trial": plain(record)})
         self.records = (*self.records, record)
 
+    def undo(self, number: int) -> None:
+        """Have trial ``number`` count no more; UsageError where there is none."""
+        kept = tuple(record for record in self.records if record.number != number)
+        if len(kept) == len(self.records):
+            known = ", ".join(str(record.number) for record in self.records) or "none"
+            raise UsageError(f"the log has no trial {number}", hint=f"it has {known}")
+        self._write({"undo": number})
+        self.records = kept
+        self._undone.add(number)
+
     def trial_folder(self, number: int) -> Path:
         """Where trial ``number`` keeps its output."""
         return Path(self.header.folder) / f"{number:04d}"
@@ -134,7 +147,7 @@ class Log:
     @property
     def next_number(self) -> int:
         """A number that no trial has, also none that was started and never finished."""
-        used = {record.number for record in self.records} | set(_folders(Path(self.header.folder)))
+        used = {record.number for record in self.records} | self._undone | set(_folders(Path(self.header.folder)))
         return max(used, default=0) + 1
 
     def _write(self, line: Mapping[str, Any]) -> None:
@@ -151,7 +164,7 @@ class Log:
 
     def _left_behind(self) -> list[TrialRecord]:
         """Trials that finished and that the log lacks, in their order. Waits for workers that are about to end."""
-        known = {record.number for record in self.records}
+        known = {record.number for record in self.records} | self._undone
         found = []
         for number, folder in sorted(_folders(Path(self.header.folder)).items()):
             if number in known:
@@ -190,21 +203,33 @@ def _lock(file: int, path: Path) -> None:
 def read(path: Path) -> tuple[Header, tuple[TrialRecord, ...]]:
     """What a log says, without opening it to go on: also of a bisection that runs."""
     try:
-        header, records, _, _ = _read(path)
+        found = _read(path)
     except OSError as error:
         raise UsageError(f"the log {path} cannot be read: {error.strerror or error}") from None
-    return header, records
+    return found.header, found.records
 
 
-def _read(path: Path) -> tuple[Header, tuple[TrialRecord, ...], int, int]:
-    """The header, the trials, how many bytes are whole lines, and how many there are."""
+@dataclass(frozen=True)
+class _Read:
+    """What a log says: the trials that count, the numbers of those that do not; how many bytes are whole lines, and how
+    many there are."""
+
+    header: Header
+    records: tuple[TrialRecord, ...] = ()
+    undone: tuple[int, ...] = ()
+    whole: int = 0
+    size: int = 0
+
+
+def _read(path: Path) -> _Read:
     data = path.read_bytes()
     whole = data.rfind(b"\n") + 1
     lines = data[:whole].splitlines()
     if not lines:
         raise RefusedError("not a log of `prtoggle bisect`: its first line is missing", place=Place(str(path)))
     header: Header | None = None
-    records = []
+    records: list[TrialRecord] = []
+    undone: list[int] = []
     for number, line in enumerate(lines, 1):
         try:
             entry = json.loads(line)
@@ -212,11 +237,14 @@ def _read(path: Path) -> tuple[Header, tuple[TrialRecord, ...], int, int]:
                 header = _header(entry, path)
             elif "trial" in entry:
                 records.append(record_of(entry["trial"]))
+            elif "undo" in entry:
+                undone.append(int(entry["undo"]))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             what = "not a log of `prtoggle bisect`" if number == 1 else "not a trial"
             raise RefusedError(f"{what}: {error}", place=Place(str(path), number)) from None
     assert header is not None
-    return header, tuple(records), whole, len(data)
+    counting = tuple(record for record in records if record.number not in undone)
+    return _Read(header, counting, tuple(undone), whole, len(data))
 
 
 def _header(entry: dict[str, Any], path: Path) -> Header:

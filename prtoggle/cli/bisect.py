@@ -61,7 +61,7 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> f
     return seconds
 
 
-_NOT_SETTINGS = ("cmd", "fixes", "log", "resume", "report", "as_json")
+_NOT_SETTINGS = ("cmd", "fixes", "log", "resume", "undo", "report", "as_json")
 """Options that say nothing of what is tried."""
 
 
@@ -88,6 +88,7 @@ _NOT_SETTINGS = ("cmd", "fixes", "log", "resume", "report", "as_json")
 @click.option("--executor", type=click.Choice(["local", "ray"]), default="local", help="Where trials run.")
 @click.option("--log", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="The log; else a new one.")
 @click.option("--resume", metavar="FILE", type=click.Path(path_type=Path), help="Go on with a log.")
+@click.option("--undo", metavar="N", type=int, multiple=True, help="With --resume: trial N counts no more; repeatable.")
 @click.option(
     "--report", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write one HTML file at the end."
 )
@@ -102,8 +103,10 @@ def command(ctx: click.Context, /, cmd: tuple[str, ...], fixes: tuple[Path, ...]
     if options["report"] is not None:
         page.writable(options["report"])
     given = _given(ctx, cmd, fixes, options)
-    log, settings = _open(options["resume"], options["log"], given)
+    log, settings = _open(options["resume"], options["log"], options["undo"], given)
     with log:
+        for number in options["undo"]:
+            log.undo(number)
         executor = _executor(settings)
         _say(log)
         with watching() as watcher:
@@ -138,7 +141,7 @@ def _given(
     return given
 
 
-def _open(resume: Path | None, log: Path | None, given: dict[str, Any]) -> tuple[Log, Settings]:
+def _open(resume: Path | None, log: Path | None, undo: tuple[int, ...], given: dict[str, Any]) -> tuple[Log, Settings]:
     from prtoggle.bisection import session
     from prtoggle.bisection.values import Settings
 
@@ -146,6 +149,8 @@ def _open(resume: Path | None, log: Path | None, given: dict[str, Any]) -> tuple
         if log is not None:
             raise UsageError("--resume goes on with its own log", hint="leave out --log")
         return session.resume(resume, given)
+    if undo:
+        raise UsageError("--undo takes a trial of a log back", hint="--resume FILE names the log")
     if "command" not in given:
         raise UsageError("no command to run", hint="prtoggle bisect -- COMMAND")
     with render.progress() as say:

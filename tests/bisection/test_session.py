@@ -346,6 +346,31 @@ def test_a_line_that_was_cut_short_is_dropped_and_the_log_goes_on(make: Make) ->
     assert all(json.loads(line) for line in done.log.read_text().splitlines())
 
 
+def test_a_trial_that_is_taken_back_is_run_again_and_stays_taken_back(make: Make) -> None:
+    field = make(4)
+    lies = field.root / "lies"
+    lies.touch()
+    # While the file is there, fix 1 seems to be the one.
+    done = field.bisect(f"f1 if os.path.exists({str(lies)!r}) else f3")
+    assert done.culprits == {("1",)}
+    lies.unlink()
+    wrong = [each.number for each in done.state.records if each.kind == "bad" and "3" not in each.reverted]
+    wrong += [each.number for each in done.state.records if each.kind == "good" and "3" in each.reverted]
+    log, settings = session.resume(done.log)
+    with log:
+        with pytest.raises(UsageError, match="no trial 99"):
+            log.undo(99)
+        for number in wrong:
+            log.undo(number)
+    log, settings = session.resume(done.log)
+    with log:
+        assert not set(wrong) & {each.number for each in log.records}
+        again = field.go_on(log, settings)
+    assert again.culprits == {("3",)}
+    numbers = [each.number for each in again.state.records]
+    assert len(set(numbers)) == len(numbers) and not set(wrong) & set(numbers)
+
+
 def test_what_is_no_log_is_refused_with_its_place(tmp_path: Path) -> None:
     for text, what in (
         ("", "its first line is missing"),
