@@ -18,7 +18,7 @@ from prtoggle.bisection.values import job_of, plain
 
 def main() -> None:
     asked = json.load(sys.stdin)
-    executor = Ray(asked["width"])
+    executor = Ray(asked["width"], asked.get("gpus", 0))
     begun = time.monotonic()
     for job in asked["jobs"]:
         executor.submit(job_of(job))

@@ -71,21 +71,15 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
         "TMPDIR": str(folder),
         MARKER: "the raylet's",
     }
-    small = ("--num-cpus=2", "--object-store-memory=80000000", "--disable-usage-stats", "--num-gpus=0")
+    small = ("--num-cpus=2", "--object-store-memory=80000000", "--disable-usage-stats")
     # A short folder: the paths of its sockets have a limit.
     home = Path("/tmp") / f"prt-ray-{os.getpid()}"
-    ray(
-        "start",
-        "--head",
-        f"--port={port}",
-        "--include-dashboard=false",
-        f"--temp-dir={home}",
-        "--node-ip-address=127.0.0.1",
-        *small,
-        env=env,
-    )
+    head = ("--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={home}", "--num-gpus=0")
+    # Ray believes what it is told of GPUs, and deals them out.
+    second = (f"--address=127.0.0.1:{port}", "--num-gpus=2")
     try:
-        ray("start", f"--address=127.0.0.1:{port}", "--node-ip-address=127.0.0.1", *small, env=env)
+        for words in (head, second):
+            ray("start", *words, "--node-ip-address=127.0.0.1", *small, env=env)
         yield {**clean, "HOME_OF_RAY": str(home), "RAY_ADDRESS": f"127.0.0.1:{port}", "RAY_USAGE_STATS_ENABLED": "0"}
     finally:
         for pid in _processes(home):
@@ -127,6 +121,11 @@ seen = app.core.f()
 print(seen, os.environ.get('MODEL'), os.environ.get('PRTOGGLE_TEST_RAY'))
 time.sleep(2)
 sys.exit(seen != 'fixed')
+"""
+GPUS = """
+import app.core, os, time
+print(os.environ.get('CUDA_VISIBLE_DEVICES', 'not set'))
+time.sleep(2)
 """
 HANG = """
 import os, subprocess, sys, time
@@ -206,6 +205,19 @@ class TestOnACluster:
     def test_more_trials_than_there_is_room_for_wait(self, project: Project, cluster: dict[str, str]) -> None:
         records = run(project, cluster, {"width": 9, "jobs": [job(project, n, "7") for n in range(1, 10)]})
         assert [record.kind for record in records] == ["bad"] * 9, [record.why for record in records]
+
+    def test_gpus_are_those_that_ray_dealt_out_or_all_of_the_node(
+        self, project: Project, cluster: dict[str, str]
+    ) -> None:
+        jobs = [job(project, n, "7", GPUS) for n in (1, 2)]
+        records = run(project, cluster, {"width": 2, "jobs": jobs, "gpus": 1}, CUDA_VISIBLE_DEVICES="7")
+        assert sorted(record.gpus for record in records) == [("0",), ("1",)], [record.why for record in records]
+        for record in records:
+            assert Path(record.folder, "stdout").read_text() == f"{record.gpus[0]}\n"
+        (record,) = run(project, cluster, {"width": 1, "jobs": [job(project, 3, "7", GPUS)]}, CUDA_VISIBLE_DEVICES="7")
+        assert (record.gpus, Path(record.folder, "stdout").read_text()) == ((), "not set\n")
+        process = start(project, cluster, {"width": 1, "jobs": jobs, "gpus": 3})
+        assert "3 GPUs for a trial are more than any node of the cluster has (2)" in process.communicate(timeout=120)[1]
 
     def test_no_process_is_left_when_it_is_stopped_or_killed(self, project: Project, cluster: dict[str, str]) -> None:
         mark = f"a trial of {project.root}"
