@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -344,6 +345,42 @@ def test_a_line_that_was_cut_short_is_dropped_and_the_log_goes_on(make: Make) ->
         assert field.go_on(log, settings).culprits == {("2",)}
     assert done.log.read_bytes().startswith(whole)
     assert all(json.loads(line) for line in done.log.read_text().splitlines())
+
+
+def test_a_trial_that_finished_and_that_the_log_lacks_is_not_run_again(make: Make) -> None:
+    field = make(4)
+    done = field.bisect("f2", max_runs=3)
+    lines = done.log.read_bytes().splitlines(keepends=True)
+    done.log.write_bytes(b"".join(lines[:-2]))  # killed after the second of them had ended
+    ran = field.runs()
+    log, settings = session.resume(done.log)
+    with log:
+        assert log.records == done.state.records
+        assert field.go_on(log, settings).answer.reason.startswith("stopped after 3 trials")
+    assert field.runs() == ran
+
+
+def test_a_worker_that_still_ends_its_trial_is_waited_for(make: Make) -> None:
+    field = make(4)
+    done = field.bisect("f2", max_runs=3)
+    folder = Path(done.state.records[-1].folder)
+    result = (folder / "result.json").read_bytes()
+    (folder / "result.json").unlink()
+    done.log.write_bytes(b"".join(done.log.read_bytes().splitlines(keepends=True)[:-1]))
+    code = f"""
+        from prtoggle.bisection.worker import lock
+        import pathlib, time
+        folder = pathlib.Path({str(folder)!r})
+        held = lock(folder)
+        print("held", flush=True)
+        time.sleep(1)
+        (folder / "result.json").write_bytes({result!r})
+    """
+    with subprocess.Popen([sys.executable, "-c", dedent(code)], stdout=subprocess.PIPE, text=True) as worker:
+        assert worker.stdout and worker.stdout.readline() == "held\n"
+        log, _ = session.resume(done.log)
+        with log:
+            assert log.records == done.state.records
 
 
 def test_a_trial_that_is_taken_back_is_run_again_and_stays_taken_back(make: Make) -> None:
