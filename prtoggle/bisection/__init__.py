@@ -8,5 +8,8 @@
 ``record``      the append-only log
 ``steps``       from the trials so far to the next ones, or to the answer
 ``session``     the whole of it
+``rayexec``     the executor of a Ray cluster
+``account``     what is said at the end, as data, text and JSON; ``copies`` of packages, for its diffs
+``page``        the same as one HTML file, with the pictures of ``picture`` in the style of ``pagestyle``
 ==============  ========================================================================================
 """
