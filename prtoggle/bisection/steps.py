@@ -205,7 +205,8 @@ class _Stand:
             again = [end for end in ((), names) for _ in range(ENDS_SEEN - self.trials.seen(end))]
             if again:
                 raise self._wait("confirm", again)
-            reason += f"; each end was tried {ENDS_SEEN} times (--flaky, if it fails seldom)"
+            seldom = "" if Outcome.BAD in self.trials.outcomes.values() else " (--flaky, if it fails seldom)"
+            reason += f"; each end was tried {ENDS_SEEN} times{seldom}"
         if not found.complete:
             reason += f": {self.trials.why_skipped}" if self.trials.why_skipped else ""
         return Answer(
@@ -228,6 +229,9 @@ class _Stand:
             if len(runs) <= self.trials.RETRIES:
                 raise self._wait("trace", [everything])
             self.notes.append(f"the traced run was no verdict ({runs[-1].why}), so nothing is set aside")
+            return None
+        if done.kind == "skip":
+            self.notes.append(f"the traced run was skipped ({done.why}), so nothing is set aside")
             return None
         idle = dict(done.idle)
         self.aside = {

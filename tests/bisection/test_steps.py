@@ -43,6 +43,7 @@ def test_without_any_culprit_there_is_none_and_the_exit_code_says_so() -> None:
     for rule in ("False", "True"):
         end = play(rule)
         assert end.answer and (end.answer.verdict, end.answer.exit_code) == ("none", 1)
+        assert ("--flaky" in end.answer.reason) is (rule == "False")
 
 
 def test_parts_are_searched_after_fixes_also_where_several_are_needed_or_enough() -> None:
@@ -217,6 +218,17 @@ def test_what_was_set_aside_comes_back_where_nothing_else_explains_the_failure()
     end = play(traced("f4", ("4",)), 6, trace=True)
     assert culprits(end) == {("4",)}
     assert any("taken back in" in note for note in end.notes)
+
+
+def test_a_traced_run_that_was_skipped_sets_nothing_aside() -> None:
+    def run(parts: frozenset[str], wanted: Wanted, number: int) -> str | TrialRecord:
+        if wanted.phase == "trace":
+            return TrialRecord(0, "", (), "", "skip", idle=(("2", "its code was not executed"),), why="exit code 125")
+        return fails("f2")(parts, wanted, number)  # type: ignore[return-value]
+
+    end = play(run, trace=True)
+    assert culprits(end) == {("2",)} and not end.aside
+    assert "the traced run was skipped (exit code 125), so nothing is set aside" in end.notes
 
 
 def test_a_traced_run_that_is_no_verdict_sets_nothing_aside() -> None:
