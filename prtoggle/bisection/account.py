@@ -191,9 +191,10 @@ def where(told: Account, culprit: Accused) -> str:
     """In which state of ``culprit`` the command fails, in words."""
     several = len(culprit.fixes) + len(culprit.unsure) > 1
     state = "reverted" if told.direction == Direction.REVERTED.value else "in"
+    fails = "it is worse" if told.mode == "metric" else "it fails"
     if len(told.culprits) > 1:
-        return f"it fails where {'any of these sets' if several else 'any of these'} is {state}"
-    return f"it fails where {'these are' if several else 'this is'} {state}{' together' if several else ''}"
+        return f"{fails} where {'any of these sets' if several else 'any of these'} is {state}"
+    return f"{fails} where {'these are' if several else 'this is'} {state}{' together' if several else ''}"
 
 
 def sure(told: Account) -> str:
@@ -250,7 +251,8 @@ def _of_culprit(culprit: Accused, told: Account) -> list[str]:
     head = [f"  {culprit.name}"] if len(told.culprits) > 1 else []
     titles = [f"    {fix}: {title}" for fix, title in zip(culprit.fixes, culprit.titles, strict=True) if title]
     closer = [f"    the parts: {culprit.closer}"] if culprit.closer else []
-    return [*head, *titles, *closer, f"    fails:   {culprit.bad}", f"    passes:  {culprit.good}"]
+    bad, good = ("worse: ", "better:") if told.mode == "metric" else ("fails: ", "passes:")
+    return [*head, *titles, *closer, f"    {bad}  {culprit.bad}", f"    {good}  {culprit.good}"]
 
 
 def _accused(blamed: Blamed, state: State, copies: Sequence[Copy]) -> Accused:

@@ -18,7 +18,7 @@ from pathlib import Path
 from prtoggle import __version__
 from prtoggle.bisection import pagestyle
 from prtoggle.bisection.account import Account, Accused, by_reason, duration, headline, percent, spent, where
-from prtoggle.bisection.picture import over_time, safe, said, subsets
+from prtoggle.bisection.picture import numbers, over_time, safe, said, subsets
 from prtoggle.bisection.values import TrialRecord
 from prtoggle.errors import UsageError
 
@@ -93,7 +93,7 @@ def _summary(told: Account) -> str:
     sure = percent(told.confidence) if told.verdict == "found" else ""
     if told.mode == "certain" and sure:
         sure = "certain: the failure is there or it is not"
-    others = "surely none" if told.complete else "there may be other culprits"
+    others = ("surely none" if told.mode == "certain" else "none") if told.complete else "there may be other culprits"
     facts = [
         ("verdict", {"none": "none of these"}.get(told.verdict, told.verdict)),
         ("confidence", sure),
@@ -121,11 +121,12 @@ def _culprit(culprit: Accused, told: Account) -> str:
     )
     closer = f"<p>Of these, the parts that are needed: <b>{safe(culprit.closer)}</b></p>" if culprit.closer else ""
     diff = _diff(culprit.diff) if culprit.diff else f'<p class="quiet">No diff: {safe(culprit.no_diff)}</p>'
+    bad, good = ("worse", "better") if told.mode == "metric" else ("fail", "pass")
     return (
         f'<section class="culprit"><h2>{safe(culprit.name)}</h2>{titles}{closer}'
         f"<p>{safe(where(told, culprit))}</p>"
-        f'<h3><span class="dot k-bad"></span>To see it fail</h3>{_code(culprit.bad)}'
-        f'<h3><span class="dot k-good"></span>To see it pass</h3>{_code(culprit.good)}'
+        f'<h3><span class="dot k-bad"></span>To see it {bad}</h3>{_code(culprit.bad)}'
+        f'<h3><span class="dot k-good"></span>To see it {good}</h3>{_code(culprit.good)}'
         f"<h3>What the revert changes</h3>{diff}</section>"
     )
 
@@ -141,10 +142,12 @@ def _pictures(told: Account) -> str:
     )
     marked = [name for culprit in told.culprits for name in (*culprit.fixes, *sum(culprit.unsure, ()), *culprit.parts)]
     names = [each.name for each in told.candidates]
+    measured = numbers(told.trials, told.culprits, fixed=told.direction == "fixed")
+    dots = f'<h2>The numbers</h2><div class="wide">{measured}</div>' if measured else ""
     return (
         f'<section><h2>The trials over time</h2><ul class="legend">{legend}</ul>'
         f'<div class="wide">{over_time(told.trials)}</div>'
-        f"<h2>What was reverted in each</h2>"
+        f"{dots}<h2>What was reverted in each</h2>"
         f'<div class="wide">{subsets(told.trials, names, marked or told.left)}</div></section>'
     )
 

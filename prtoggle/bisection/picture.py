@@ -16,11 +16,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from prtoggle.bisection.account import duration
+from prtoggle.bisection.account import Accused, duration
 from prtoggle.bisection.values import TrialRecord
 
 WIDTH, LEFT, RIGHT = 1000, 150, 12
 ROW, BAR, AXIS = 26, 18, 26
+HIGH = 160
+PAUSE = 30.0
+"""Seconds without a trial that are shown as long as they were."""
 CELL_MOST, CELL_ROW = 18.0, 18
 ROWS_MOST = 150
 """Candidates that the second picture shows; more would not be seen."""
@@ -129,6 +132,35 @@ def subsets(records: Sequence[TrialRecord], candidates: Sequence[str], marked: I
     return "".join([*out, "</svg>"])
 
 
+def numbers(records: Sequence[TrialRecord], culprits: Sequence[Accused], *, fixed: bool = False) -> str:
+    """What was measured in each trial, from bottom to top. A dot has the colour of bad where a culprit was reverted, or
+    where one was in: ``fixed``, if that is what makes it worse."""
+    shown = [record for record in records if record.metric is not None and math.isfinite(record.metric)]
+    if not shown:
+        return ""
+    values = [record.metric for record in shown if record.metric is not None]
+    low, high = min(values), max(values)
+    begin = min((record.began for record in shown if record.began), default=0.0)
+    out = [_head(HIGH + AXIS, f"what was measured in {len(shown)} trials")]
+    for value, y in ((high, 12.0), (low, HIGH - 12.0)):
+        out.append(f'<line class="rule" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.0f}" y2="{y:.0f}"/>')
+        out.append(_label(f"{value:g}", y + 4))
+    for place, (record, value) in enumerate(zip(shown, values, strict=True)):
+        x = LEFT + 8 + (WIDTH - RIGHT - LEFT - 16) * (place / max(1, len(shown) - 1))
+        y = 12 + (HIGH - 24) * ((high - value) / (high - low) if high > low else 0.5)
+        taken = {name.partition("/")[0] for name in record.reverted} | set(record.reverted)
+        blamed = any(
+            taken.isdisjoint(culprit.fixes) if fixed else taken.issuperset(culprit.fixes) for culprit in culprits
+        )
+        out.append(
+            f'<circle class="{"k-bad" if blamed else "k-good"}" cx="{x:.1f}" cy="{y:.1f}" r="4">'
+            f"<title>{safe(said(record, begin))}</title></circle>"
+        )
+    out.append(f'<text class="tick" x="{LEFT}" y="{HIGH + 17}">trial {shown[0].number}</text>')
+    last = f'<text class="tick" x="{WIDTH - RIGHT}" y="{HIGH + 17}" text-anchor="end">{shown[-1].number}</text>'
+    return "".join([*out, last, "</svg>"])
+
+
 def _column(record: TrialRecord, shown: Sequence[str], x: float, cell: float, top: int) -> str:
     """One path for all cells of a trial: a page of many trials stays small."""
     taken = set(record.reverted)
@@ -154,7 +186,8 @@ def _axis(records: Sequence[TrialRecord]) -> _Axis:
     for number, (begin, end) in enumerate(busy):
         if number:
             before = busy[number - 1][1]
-            lengths.append((before, begin, min(begin - before, most)))
+            pause = begin - before
+            lengths.append((before, begin, pause if pause <= max(most, PAUSE) else most))
         lengths.append((begin, end, end - begin))
     scale = (WIDTH - LEFT - RIGHT) / (sum(length for _, _, length in lengths) or 1e-3)
     pieces, cuts, place = [], [], float(LEFT)

@@ -53,6 +53,12 @@ def test_several_culprits_are_each_told_and_that_there_may_be_more() -> None:
     assert told.count("fails:   prtoggle run") == 2
 
 
+def test_of_a_metric_it_is_said_that_it_is_worse() -> None:
+    told = said(*ENDS, answer=found(["2"], confidence=0.99), mode="metric")
+    assert told.startswith("2: it is worse where this is reverted (99 % sure)\n")
+    assert "worse:   prtoggle run 2 --" in told and "better:  prtoggle run none --" in told
+
+
 def test_parts_are_told_where_they_say_more() -> None:
     answer = found(["2"])
     blamed = replace(answer.culprits[0], parts=("2/slice",), bad="2/slice")

@@ -17,13 +17,16 @@ from prtoggle.bisect.values import Belief
 from prtoggle.bisection import pagestyle
 from prtoggle.bisection.account import Account, account
 from prtoggle.bisection.page import page, write
-from prtoggle.bisection.picture import over_time, safe, subsets
+from prtoggle.bisection.picture import numbers, over_time, safe, subsets
 from prtoggle.bisection.values import Answer, TrialRecord
 from prtoggle.errors import UsageError
 from tests.bisection.browser import look_at, needs_browser
 from tests.bisection.states import found, state, trial
 
 BELIEF = Belief(((frozenset("2"), 0.9931),), 0.004, 0.0004, (("2", 0.9931), ("1", 0.002)), 0.27, 0.0, 11.0)
+OURS = {"html", "head", "meta", "link", "title", "style", "body", "main", "header", "section", "footer"}
+OURS |= {"p", "h1", "h2", "h3", "span", "pre", "code", "dl", "dt", "dd", "ul", "li", "b", "div", "details", "summary"}
+OURS |= {"table", "tr", "th", "td", "svg", "rect", "circle", "g", "line", "path", "text"}
 DIFF = "diff --git a/app/core.py b/app/core.py\n--- a/app/core.py\n+++ b/app/core.py\n@@ -1,2 +1,2 @@\n def f():\n-    return '<fixed>'\n+    return '<script>alert(1)</script>'\n"
 EVIL = '"><script src="http://127.0.0.1:9/x.js"></script><img src=http://127.0.0.1:9/y onerror=alert(1)>\'&\u202e\x1b[31m\udc80'
 
@@ -68,47 +71,7 @@ class Elements(HTMLParser):
 def test_a_page_is_elements_of_ours_alone_and_all_are_closed() -> None:
     elements = Elements(page(told()))
     assert elements.open == []
-    assert {tag for tag, _ in elements.found} <= set(
-        [
-            "html",
-            "head",
-            "meta",
-            "link",
-            "title",
-            "style",
-            "body",
-            "main",
-            "header",
-            "section",
-            "footer",
-            "p",
-            "h1",
-            "h2",
-            "h3",
-            "span",
-            "pre",
-            "code",
-            "dl",
-            "dt",
-            "dd",
-            "ul",
-            "li",
-            "b",
-            "div",
-            "svg",
-            "rect",
-            "g",
-            "line",
-            "path",
-            "text",
-            "table",
-            "tr",
-            "th",
-            "td",
-            "details",
-            "summary",
-        ]
-    )
+    assert {tag for tag, _ in elements.found} <= OURS
     addresses = [
         value for _, attrs in elements.found for name, value in attrs.items() if name in ("src", "href", "action")
     ]
@@ -181,6 +144,23 @@ def test_a_cell_says_that_a_candidate_was_reverted_and_culprits_come_first() -> 
     assert re.findall(r">(\w+)<title>", picture) == ["outcome", "2", "1", "3", "4"]
     cells = [path.count("M") for path in re.findall(r' d="([^"]*)"', picture)]
     assert cells == [4, 2, 2, 1]
+
+
+def test_a_number_is_a_dot_whose_colour_says_whether_the_culprit_was_reverted() -> None:
+    records = [
+        trial(n, "ends", ("2",) if n % 2 else (), "measured", metric=value)
+        for n, value in enumerate((90.0, 101.5, 91.0, 99.0, float("nan")), 1)
+    ]
+    made = account(state(*records, answer=found(["2"], confidence=0.99), mode="metric"))
+    dots = re.findall(r'<circle class="k-(\w+)" cx="([\d.]+)" cy="([\d.]+)"', numbers(records, made.culprits))
+    assert [kind for kind, _, _ in dots] == ["bad", "good", "bad", "good"]
+    heights = [float(y) for _, _, y in dots]
+    assert heights[0] > heights[2] > heights[3] > heights[1]  # from the top
+    assert re.findall(r'class="k-(\w+)"', numbers(records, made.culprits, fixed=True)) == ["good", "bad", "good", "bad"]
+    html = page(made)
+    assert "To see it worse" in html and "To see it better" in html and "it is worse where this is reverted" in html
+    assert Elements(html).open == []
+    assert numbers(trials(), ()) == ""
 
 
 def test_thousands_of_trials_stay_a_page() -> None:
