@@ -114,13 +114,16 @@ def command(ctx: click.Context, /, cmd: tuple[str, ...], fixes: tuple[Path, ...]
     resume = shlex.join(["prtoggle", "bisect", "--resume", str(log.path)])
     shown = {name: os.environ[name] for name in account.VARIABLES if os.environ.get(name)}
     told = account.account(state, resume=resume, environment=shown)
-    if options["report"] is not None:
-        page.write(told, options["report"])
     if options["as_json"]:
         render.json(account.to_json(told))
     else:
         for line in account.text(told):
             render.out(line)
+    if options["report"] is not None:
+        try:
+            page.write(told, options["report"])
+        except UsageError as error:  # the answer took hours, and counts
+            render.words(f"prtoggle: {error}")
     return told.exit_code
 
 

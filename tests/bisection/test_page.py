@@ -136,7 +136,7 @@ def test_bars_of_one_worker_do_not_overlap_and_a_pause_is_cut_short() -> None:
     assert all(left + wide <= after for (left, wide), (after, _) in itertools.pairwise(bars))
     assert all(wide > 5 for _, wide in bars)
     assert bars[-1][0] + bars[-1][1] <= 1000
-    assert 'class="cut"' in over_time(records)
+    assert 'class="cut"' in over_time(records) and 'class="cut"' not in over_time(records[:-1])
 
 
 def test_a_cell_says_that_a_candidate_was_reverted_and_culprits_come_first() -> None:
