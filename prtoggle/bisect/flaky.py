@@ -26,6 +26,7 @@ from prtoggle.bisect.rates import Rates, capacity
 from prtoggle.bisect.values import Ask, Belief, Culprit, Direction, Found, Subset, Tried
 
 EXAMPLES = 16
+SMALL_PART = 0.05
 SKIPS = 30
 """Where more trials than this were skipped, and more than gave an outcome, the search gives up."""
 
@@ -145,7 +146,9 @@ class Flaky:
         if skipped > SKIPS and skipped > trials.count:
             return self._given_up(posterior, f"{skipped} of {skipped + trials.count} trials were skipped")
         chance = random.Random(trials.seed)
-        packing = Packing((*posterior.guesses, *self._examples(posterior, chance)), posterior.none, trials.everything)
+        packing = Packing(
+            (*_that_count(posterior), *self._examples(posterior, chance)), posterior.none, trials.everything
+        )
         for mask in under_way:
             packing.running(mask)
         taken = {mask for mask in trials.skipped if mask not in trials.seen}
@@ -170,7 +173,7 @@ class Flaky:
         """Some of the sets that are too many to look at one by one, in place of all."""
         count = len(self.trials.names)
         for lump in posterior.more:
-            if lump.chance > 1e-4:
+            if lump.chance > SMALL_PART * (1 - posterior.best.chance):
                 for _ in range(EXAMPLES):
                     mask = sum(1 << place for place in chance.sample(range(count), min(count, posterior.size + 1)))
                     yield replace(lump, mask=mask, chance=lump.chance / EXAMPLES)
@@ -218,6 +221,17 @@ class Flaky:
         names = zip(self.trials.names, posterior.members, strict=True)
         left = frozenset(name for name, chance in names if chance > (1 - self.confidence) / len(self.trials.names))
         return Found(None, (), False, reason, left, posterior.best.chance)
+
+
+def _that_count(posterior: Posterior) -> Iterator[Guess]:
+    """The likeliest, but for those that together are a small part of all that is open."""
+    rest = sum(guess.chance for guess in posterior.guesses)
+    enough = SMALL_PART * (1 - posterior.best.chance)
+    for guess in posterior.guesses:
+        if rest < enough:
+            return
+        yield guess
+        rest -= guess.chance
 
 
 _RATES: dict[tuple[float | None, float | None], Rates] = {}
