@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -56,6 +58,9 @@ def ray(*words: str, env: dict[str, str]) -> None:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The environment of a bisection that finds the cluster; two nodes, two trials at a time each."""
+    # One at a time on a machine: tests run in several processes, and some of Ray's ports are always the same.
+    alone = (Path(tempfile.gettempdir()) / "prtoggle-ray-tests.lock").open("w")
+    fcntl.flock(alone, fcntl.LOCK_EX)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     clean = {
@@ -88,6 +93,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
             except ProcessLookupError:
                 pass
         shutil.rmtree(home, ignore_errors=True)
+        alone.close()
 
 
 def _processes(home: Path) -> set[int]:
