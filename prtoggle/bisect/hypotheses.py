@@ -36,6 +36,8 @@ SHARES = {0: 0.67, 1: 0.3, 2: 0.02, 3: 0.006, 4: 0.002, 5: 0.001, 6: 0.0004, 7: 
 """How probable it is beforehand that so many candidates are needed together (0: none of these; 8: or more). None has so
 much that of the searches where it is none no larger share names somebody than may be wrong altogether: in simulations
 with an even chance it was up to three times that, for some rates."""
+SPREAD = 2654435761
+"""Of equally likely sets those that are kept are to hold all candidates, not just the first ones."""
 FAR = 30.0
 LITTLE = 1e-7
 """What is less probable is left out of account when subsets are packed."""
@@ -169,7 +171,7 @@ class Prior:
         self.weights = [each / max(sum(given), 1e-300) for each in given]
         self.logs = [math.log(each) for each in self.weights]
         self.rates, self.count = rates, len(names)
-        self.keep = max(128, 2 * self.count)
+        self.keep = max(512, 2 * self.count)
         self.directions = (direction,) if direction else tuple(Direction)
         self.max_size = max(1, min(max_size, self.count, max(SHARES) - 1))
         self.shares = {size: share for size, share in (shares or SHARES).items() if size <= self.count and share > 0}
@@ -222,7 +224,8 @@ class Prior:
         chances = [math.exp(row[0] - top) for row in rows]
         total = sum(chances) + math.exp(none - top) + sum(math.exp(log - top) for log, _, _ in lumps)
         order = sorted(
-            (at for at, chance in enumerate(chances) if chance > LITTLE * total), key=lambda at: (-chances[at], at)
+            (at for at, chance in enumerate(chances) if chance > LITTLE * total),
+            key=lambda at: (-chances[at], at * SPREAD % (1 << 32)),
         )
         members = [0.0] * self.count
         for at in order:

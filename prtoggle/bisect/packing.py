@@ -28,7 +28,7 @@ from prtoggle.bisect.values import Direction
 WORLDS = 64
 ENTRIES = 6000
 """So many outcomes of the trials before, and so many hypotheses in all of them together, are kept."""
-LITTLE = 1e-9
+LITTLE = 1e-15
 
 
 class Packing:
@@ -137,6 +137,8 @@ class _State:
 
     def _says(self, number: int, fails: float, known: float) -> float:
         weight = self.weight[number]
+        if weight <= 0:
+            return 0.0
         chance = (self.fails[number] + fails) / weight
         if chance <= 0 or chance >= 1:
             return -(self.known[number] + known)
