@@ -34,17 +34,20 @@ LIMIT = 5000
 TABLES = ("certain", "parallel", "flaky", "sure")
 
 CERTAIN = tuple((count, size) for count in (16, 64, 256) for size in (1, 2, 3))
-PARALLEL = tuple((count, size, width) for count in (16, 64, 256) for size in (1, 2) for width in (1, 6, 16))
+PARALLEL = tuple(
+    (count, size, width) for count, size in ((16, 1), (16, 2), (64, 1), (64, 2), (256, 1)) for width in (1, 6, 16)
+)
 FLAKY = (
     *((64, f, 0.0) for f in (1.0, 0.9, 0.5, 0.25, 0.1, 0.05)),
     *((64, f, f0) for f, f0 in ((0.5, 0.05), (0.5, 0.1), (0.2, 0.05))),
     *((count, f, f0) for count in (16, 256) for f, f0 in ((1.0, 0.0), (0.5, 0.0), (0.5, 0.1))),
 )
 SURE = (
-    *((1, f, f0) for f, f0 in ((1.0, 0.0), (0.9, 0.1), (0.5, 0.0), (0.5, 0.1), (0.25, 0.0), (0.25, 0.02), (0.1, 0.0))),
-    *((2, f, 0.0) for f in (1.0, 0.5)),
-    *((0, f0, f0) for f0 in (0.02, 0.1, 0.3, 0.6, 0.9)),
+    *((1, f, f0) for f, f0 in ((1.0, 0.0), (0.9, 0.1), (0.5, 0.0), (0.5, 0.05), (0.25, 0.0))),
+    (2, 1.0, 0.0),
+    *((0, f0, f0) for f0 in (0.1, 0.3, 0.6, 0.9)),
 )
+SURE_COUNT = 8
 """How many candidates are needed together (0: it is none of them), and both rates."""
 
 
@@ -235,7 +238,7 @@ def parallel_table(pool: Any, peers: Peers, quick: bool) -> Table:
     for count, size, width in PARALLEL:
         line = [f"{count}, {size}", str(width), str(math.ceil(math.log2(math.comb(count, size)) / width))]
         for fails, how in ((1.0, "certain"), (0.5, "told")):
-            ran = many(pool, Cell(count, size, fails, 0.0, width, how), searches if size == 1 or count < 256 else 10)
+            ran = many(pool, Cell(count, size, fails, 0.0, width, how), max(5, searches * 16 // count))
             line.append(f"{mean([each.rounds for each in ran]):.1f} ({mean([each.runs for each in ran]):.0f})")
         lines.append(line)
     head = ["N, k", "m", "rounds at least, certain", "certain: rounds (trials)", "fails half the time: rounds (runs)"]
@@ -246,9 +249,10 @@ def flaky_table(pool: Any, peers: Peers, quick: bool) -> Table:
     lines, misses, over = [], [], []
     for count, fails, without in FLAKY:
         told, open_ = (Cell(count, 1, fails, without, how=how) for how in ("told", "flaky"))
-        searches = max(10, min(400, int(40_000 / bound(told) / count))) // (8 if quick else 1)
-        searches = max(6, searches)
-        same, own = many(pool, told, searches * 2), many(pool, open_, searches)
+        runs_to_spend = 40_000 / max(1, count / 64) / (20 if quick else 1)
+        same = many(pool, told, max(6, min(400, int(runs_to_spend / bound(told)))))
+        searches = max(6, min(200, int(runs_to_spend / 10 / bound(told))))
+        own = many(pool, open_, searches)
         least, least_none = bound(told), bound_with_none(told)
         runs, open_runs = [each.runs for each in same], [each.runs for each in own]
         ratio = mean(runs) / least
@@ -298,10 +302,10 @@ def flaky_table(pool: Any, peers: Peers, quick: bool) -> Table:
 
 
 def sure_table(pool: Any, peers: Peers, quick: bool) -> Table:
-    searches = 20 if quick else 10_000 // len(SURE) + 1
+    searches = 20 if quick else -(-10_000 // len(SURE))
     lines, total, bad, worst = [], 0, 0, 0.0
     for size, fails, without in SURE:
-        ran = many(pool, Cell(16, size, fails, without), searches)
+        ran = many(pool, Cell(SURE_COUNT, size, fails, without), searches)
         wrong, right = sum(each.wrong for each in ran), sum(each.right for each in ran)
         total, bad, worst = total + searches, bad + wrong, max(worst, wrong / searches)
         lines.append(
@@ -323,7 +327,7 @@ def sure_table(pool: Any, peers: Peers, quick: bool) -> Table:
         f"in the worst cell {worst:.2%}",
     )
     head = ["culprit", "f / f0", "searches", "right", "named nothing, or none of these", "wrong", "mean runs"]
-    return "Claimed 99 %, told nothing, N = 16", head, lines, [row]
+    return f"Claimed 99 %, told nothing, N = {SURE_COUNT}", head, lines, [row]
 
 
 MAKERS: dict[str, Callable[[Any, Peers, bool], Table]] = {
