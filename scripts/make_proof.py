@@ -6,6 +6,9 @@ expectations; it runs nothing.
 Example::
 
     prtoggle check --prove --against 'sglang>=0.5.13' --json | python scripts/make_proof.py -
+    prtoggle check --prove 27338 --against 'sglang>=0.5.22' --json | python scripts/make_proof.py --keep -
+
+With ``--keep`` the cells that were not run again stay as the table has them.
 """
 
 from __future__ import annotations
@@ -58,6 +61,26 @@ def _open(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"- {revert}, {', '.join(versions)}: {verdict}: {reason}"
 
 
+def kept(text: str, cells: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The cells of the table in ``text`` that ``cells`` does not have, as far as a table tells them."""
+    verdicts = {word: verdict for verdict, word in WORDS.items()}
+    new = {(cell["revert"], cell["version"]) for cell in cells}
+    before = text.partition(BEGIN)[2].partition(END)[0]
+    for revert, row in rows_of(text).items():
+        for version, word in row.items():
+            if not word or (revert, version) in new:
+                continue
+            told = [line for line in before.splitlines() if line.startswith(f"- {revert}, ") and version in line]
+            yield {
+                "fix": revert.partition("/")[0],
+                "revert": revert,
+                "version": version,
+                "verdict": verdicts[word],
+                "reason": told[0].partition(f": {verdicts[word]}: ")[2] if told else "",
+                "tree": {"from": "reviewed"},
+            }
+
+
 def rows_of(text: str) -> dict[str, dict[str, str]]:
     """The table in a document's text: what is reverted -> release -> word."""
     lines = [line for line in text.partition(BEGIN)[2].partition(END)[0].splitlines() if line.startswith("| ")]
@@ -74,12 +97,14 @@ def written(text: str, made: str) -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-    if len(argv) != 1:
-        print("make_proof.py FILE (- is stdin)", file=sys.stderr)
+    keep, names = "--keep" in argv, [name for name in argv if name != "--keep"]
+    if len(names) != 1:
+        print("make_proof.py [--keep] FILE (- is stdin)", file=sys.stderr)
         return 2
-    told = json.loads(sys.stdin.read() if argv[0] == "-" else Path(argv[0]).read_text(encoding="utf-8"))
-    made = table(told["cells"])
-    DOCUMENT.write_text(written(DOCUMENT.read_text(encoding="utf-8"), made), encoding="utf-8")
+    told = json.loads(sys.stdin.read() if names[0] == "-" else Path(names[0]).read_text(encoding="utf-8"))
+    text = DOCUMENT.read_text(encoding="utf-8")
+    cells = [*told["cells"], *(kept(text, told["cells"]) if keep else ())]
+    DOCUMENT.write_text(written(text, table(cells)), encoding="utf-8")
     return 0
 
 
