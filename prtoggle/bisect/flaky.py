@@ -137,7 +137,7 @@ class Flaky:
             [] if self.direction else [end for end in (0, trials.everything) if end not in (*trials.seen, *under_way)]
         )
         ends = [end for end in ends if not trials.skipped[end]]
-        if ends and not trials.count - len(trials.seen):
+        if ends:
             return Ask(tuple(trials.subset(end) for end in ends[: max(1, width)]))
         skipped = sum(trials.skipped.values())
         posterior = self.prior.after(trials, self.confidence)
