@@ -131,6 +131,8 @@ def _batch(req_to_token: Any) -> SimpleNamespace:
         req_to_token_pool=SimpleNamespace(req_to_token=req_to_token),
         req_pool_indices=torch.arange(2),
         seq_lens=torch.tensor([EARLY, EARLY]),
+        seq_lens_cpu=torch.tensor([EARLY, EARLY]),  # from 0.5.23 on: the lengths are known on the CPU
+        hisparse_coordinator=None,  # from 0.5.22 on: attention is not sparse
         device=torch.device("cpu"),
     )
 
