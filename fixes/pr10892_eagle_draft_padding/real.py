@@ -4,13 +4,15 @@ From the release: ``execute`` (to 0.5.13.post1 ``replay``) of ``EAGLEDraftCudaGr
 ``EAGLEDraftExtendCudaGraphRunner``, which load a batch into the buffers. Stood in for: the replay of the graph, which
 here looks at the positions buffer; the grouped copy, as plain copies; attention and communication. What differs from a
 server: CPU tensors, and runners that are not initialised but given the attributes that the methods read. No graph runs,
-so nothing here advances positions.
+so nothing here advances positions. From 0.5.22 on the release itself also says which variant of the graph a batch asks
+for, and that there are no tracked indices to refresh.
 """
 
 from __future__ import annotations
 
 from contextlib import nullcontext
-from types import ModuleType, SimpleNamespace
+from enum import Enum
+from types import MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 from prtoggle.scenario import CannotRun, Case
@@ -20,7 +22,7 @@ PACKAGE = "sglang"
 NEEDS = ("torch",)
 DRAFT = "sglang.srt.speculative.eagle_draft_cuda_graph_runner"
 EXTEND = "sglang.srt.speculative.eagle_draft_extend_cuda_graph_runner"
-REAL = (DRAFT, EXTEND)
+REAL = (DRAFT, EXTEND, "sglang.srt.speculative.draft_checkpoint")  # the last from 0.5.22 on
 ABSENT = ("triton", "sgl_kernel")
 
 CAPTURED_BS, STEPS, HIDDEN, VOCAB = 4, 3, 2, 16
@@ -33,6 +35,15 @@ def nothing(*_: Any, **__: Any) -> None:
 
 
 standins.provide("sglang.srt.environ", redirect_third_party_caches=nothing)  # SGLang's root calls it, from 0.5.21 on
+
+
+class ReadEnds(Enum):
+    """Where attention is done with what it shares with the scheduler; ``UNKNOWN`` is a draft-extend's default."""
+
+    PRE_REPLAY = 1
+    IN_REPLAY = 2
+    POST_REPLAY = 3
+    UNKNOWN = 4
 
 
 def give(module: ModuleType, **names: Any) -> None:
@@ -53,7 +64,7 @@ def make_runner(width: int, slots: int, seen: list[list[int]]) -> Any:
     import torch
 
     tokens = CAPTURED_BS * width
-    none = ("rids_int", "bootstrap_room_ids_int", "draft_probs", "dsa_seed_topk")
+    none = ("rids_int", "bootstrap_room_ids_int", "draft_probs", "dsa_seed_topk", "mamba_track_indices")
     by_request = (
         "req_pool_indices",
         "seq_lens",
@@ -93,7 +104,10 @@ def make_runner(width: int, slots: int, seen: list[list[int]]) -> Any:
         require_gathered_buffer=False,
         deepep_adapter=SimpleNamespace(replay=nothing),
         draft_attn_backend=SimpleNamespace(init_forward_metadata_out_graph=nothing),
-        draft_extend_attn_backend=SimpleNamespace(init_forward_metadata_out_graph=nothing),
+        draft_extend_attn_backend=SimpleNamespace(
+            init_forward_metadata_out_graph=nothing,
+            shared_read_ends=lambda _: ReadEnds.UNKNOWN,
+        ),
         device_module=SimpleNamespace(Event=lambda: SimpleNamespace(record=nothing)),
         model_runner=SimpleNamespace(
             model_config=SimpleNamespace(vocab_size=VOCAB, model_is_mrope=False),
@@ -102,7 +116,7 @@ def make_runner(width: int, slots: int, seen: list[list[int]]) -> Any:
         ),
         output_buffers={CAPTURED_BS: out},
         _pad_to_bucket=lambda *_: CAPTURED_BS,
-        _make_graph_key=lambda size: size,
+        _make_graph_key=lambda size, variant_label=None: size,
         _replay=replay_graph,
         _replay_graph=replay_graph,
         _postprocess_output_to_raw_bs=lambda out, _: out,
@@ -130,6 +144,10 @@ def make_batch(seq_lens: tuple[int, ...], width: int, slots: int) -> Any:
         bootstrap_room_ids_int=None,
         sampling_info=None,
         mrope_positions=None,
+        mamba_track_indices=None,
+        out_cache_loc_virtual=None,
+        kv_loc_plan=None,
+        kv_loc_cols=None,
         spec_info=SimpleNamespace(
             topk_p=torch.ones(bs, 1),
             topk_index=torch.ones(bs, 1, dtype=torch.int64),
@@ -157,9 +175,12 @@ def two_replays(module: ModuleType, runner_class: Any, width: int, slots: int) -
         get_spec=lambda: SimpleNamespace(speculative_use_rejection_sampling=False),
         LogitsProcessorOutput=SimpleNamespace,
         ForwardMode=SimpleNamespace(DRAFT_EXTEND_V2=None),
+        SharedReadEnds=ReadEnds,
     )
     seen: list[list[int]] = []
     runner = make_runner(width, slots, seen)
+    if hasattr(runner_class, "_sampling_variant"):  # from 0.5.22 on: the variant of the graph that a batch asks for
+        runner._sampling_variant = MethodType(runner_class._sampling_variant, runner)
     heads = []
     for seq_lens in (FULL, PADDED):
         batch = make_batch(seq_lens, width, slots)
