@@ -34,6 +34,11 @@ def nothing(*_: Any, **__: Any) -> None:
     """Takes the place of checks, hooks and communication."""
 
 
+def context(_: Any, forward_batch: Any = None) -> Any:
+    """What a forward runs in; from 0.5.23 on it is told of its batch."""
+    return nullcontext()
+
+
 standins.provide("sglang.srt.environ", redirect_third_party_caches=nothing)  # SGLang's root calls it, from 0.5.21 on
 
 
@@ -92,7 +97,9 @@ class Draft:
             forward_mode=SimpleNamespace(is_idle=lambda: False),
             positions=torch.tensor(SEQ_LENS).repeat_interleave(topk),
             out_cache_loc=torch.arange(bs * topk * STEPS),
-            sampling_info=SimpleNamespace(temperatures=torch.ones(bs), top_ks=None),
+            sampling_info=SimpleNamespace(
+                temperatures=torch.ones(bs), top_ks=None, sampling_seed=None, is_all_greedy=False
+            ),
             spec_info=SimpleNamespace(
                 topk_p=torch.full((bs, topk), 1 / topk),
                 topk_index=torch.zeros(bs, topk, dtype=torch.int64),
@@ -123,7 +130,7 @@ def stand_in_for_kernels(module: ModuleType) -> None:
     def renorm(logits: Any, *_: Any) -> Any:
         return logits.softmax(-1)
 
-    def propose(logits: Any, *_: Any) -> Any:
+    def propose(logits: Any, *_: Any, sampling_seed: Any = None, positions: Any = None, draft_step: int = 0) -> Any:
         probs = logits.softmax(-1)
         return (probs, *best(probs, 1))
 
@@ -147,7 +154,7 @@ def stand_in_for_kernels(module: ModuleType) -> None:
         maybe_detect_nan=nothing,
         maybe_detect_inf=nothing,
         maybe_detect_oob=nothing,
-        forward_context=lambda _: nullcontext(),
+        forward_context=context,
         ForwardContext=nothing,
         IndexTopKShareState=SimpleNamespace(mtp_iteration=lambda *_, **__: nullcontext()),
     )
@@ -176,8 +183,9 @@ def capture(module: ModuleType, draft: Draft) -> dict[str, Any]:
         DpPaddingMode=SimpleNamespace(get_default_mode_in_cuda_graph=lambda: SimpleNamespace(is_max_len=lambda: False)),
         set_dp_buffer_len=nothing,
         set_is_extend_in_batch=nothing,
-        forward_context=lambda _: nullcontext(),
+        forward_context=context,
         ForwardContext=nothing,
+        get_spec=lambda: SimpleNamespace(speculative_use_rejection_sampling=False),
         get_global_graph_memory_pool=nothing,
         set_global_graph_memory_pool=nothing,
         maybe_flashinfer_autotune_speculative_draft=nothing,
@@ -188,8 +196,9 @@ def capture(module: ModuleType, draft: Draft) -> dict[str, Any]:
 
     bs = len(SEQ_LENS)
     positions = torch.tensor(SEQ_LENS)
+    none = ("rids_int", "bootstrap_room_ids_int", "draft_probs", "dsa_seed_topk", "sampling_seed")
     buffers = SimpleNamespace(
-        **{name: None for name in ("rids_int", "bootstrap_room_ids_int", "draft_probs", "dsa_seed_topk")},
+        **dict.fromkeys(none),
         **{name: torch.ones(bs, dtype=torch.int64) for name in ("req_pool_indices", "seq_lens", "seq_lens_cpu")},
         input_ids=torch.zeros(bs, dtype=torch.int64),
         extend_seq_lens=torch.ones(bs, dtype=torch.int64),
@@ -223,11 +232,12 @@ def capture(module: ModuleType, draft: Draft) -> dict[str, Any]:
             model_config=SimpleNamespace(vocab_size=VOCAB),
             req_to_token_pool=None,
             token_to_kv_pool=None,
+            kv_index_translator=SimpleNamespace(bind_runner_slots=nothing),  # from 0.5.22 on: the cache's slots
         ),
         _create_graph=lambda: SimpleNamespace(pool=nothing),
         _capture_init=lambda run_once: run(RUNS - 1, run_once),
         _capture_graph=lambda graph, pool, stream, run_once: run(1, run_once),
-        _make_graph_key=lambda size: size,
+        _make_graph_key=lambda size, variant_label=None: size,
         backend=SimpleNamespace(capture_one=lambda key, run_once, **_: run(RUNS, run_once)),
     )
     method(runner, bs, nothing)
