@@ -98,18 +98,22 @@ class Interpreted:
     """A kernel that is launched as a compiled one is: ``Interpreted(kernel)[grid](*arguments)``."""
 
     def __init__(self, kernel: Any) -> None:
-        self.kernel: Callable[..., Any] = getattr(kernel, "fn", kernel)  # Triton, where installed, has wrapped it
+        # Triton, where installed, has wrapped it, and so the kernels that it calls by name.
+        self.kernel: Callable[..., Any] = getattr(kernel, "fn", kernel)
+        wrapped = () if self.kernel is kernel else type(kernel)
+        self.called = {name: it.fn for name, it in self.kernel.__globals__.items() if isinstance(it, wrapped)}
 
     def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
         def launch(*given: Any, **named: Any) -> None:
             arguments = [pointer_to(value) if isinstance(value, torch.Tensor) else value for value in given]
             names = self.kernel.__globals__
-            before = names["tl"]
+            before = {name: names[name] for name in ("tl", *self.called)}
             try:
+                names.update(self.called)
                 for program in product(*map(range, grid)):
                     names["tl"] = Language(program, grid)
                     self.kernel(*arguments, **named)
             finally:
-                names["tl"] = before
+                names.update(before)
 
         return launch

@@ -51,6 +51,7 @@ REAL = (
     "sglang.srt.layers.attention.utils",
     "sglang.srt.speculative.triton_ops.cache_locs",
     "sglang.kernels.ops.attention.utils",
+    "sglang.kernels.ops.attention.kv_indices",  # from 0.5.23 on: how many programs list one row
     "sglang.kernels.ops.speculative.cache_locs",
     "sglang.kernels.registry",
     "sglang.kernels.spec",
@@ -85,8 +86,32 @@ def _next_power_of_2(n: int) -> int:
     return 1 << (n - 1).bit_length() if n > 0 else 1
 
 
+def _jit(kernel: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """``triton.jit``, with options or without: the kernel stays as it is written, to be interpreted."""
+    return kernel if kernel is not None else _jit
+
+
+class Untranslated:
+    """The release's translator of KV slots over a static pool, from 0.5.22 on: ``req_to_token`` holds what is read."""
+
+    def __init__(self, req_to_token: torch.Tensor) -> None:
+        self.req_to_token = req_to_token
+
+    def read_source(self, plan: None, *, req_pool_indices: torch.Tensor, bs: int) -> SimpleNamespace:
+        return SimpleNamespace(
+            ids=self.req_to_token,
+            row_ids=req_pool_indices,
+            row_stride=self.req_to_token.stride(0),
+            entry_page_size=1,
+            is_translated=False,
+            v2p=None,
+        )
+
+
 def _backend(module: str, name: str, slots: torch.Tensor) -> Any:
     """The release's backend without its constructor, which builds the attention of every step."""
+    standins.provide("triton", jit=_jit)
+    standins.provide("triton.language", constexpr=int)  # as the interpreter's is
     for utilities in ("sglang.srt.utils", "sglang.srt.utils.common"):
         standins.provide(utilities, is_flashinfer_available=lambda: False, next_power_of_2=_next_power_of_2)
     real = importlib.import_module(f"{BACKENDS}.{module}")
@@ -105,6 +130,7 @@ def _backend(module: str, name: str, slots: torch.Tensor) -> Any:
         generate_draft_decode_kv_indices=Interpreted(real.generate_draft_decode_kv_indices),
         draft_window_size=0,  # from 0.5.21 on: the draft sees whole sequences
         draft_sink_size=0,
+        kv_index_translator=Untranslated(slots),
     )
     return backend
 
@@ -128,6 +154,8 @@ def observe(which: tuple[str, str], beside: tuple[str, str]) -> dict[str, Any]:
             req_pool_indices=given.req_pool_indices,
             seq_lens=given.seq_lens,
             seq_lens_sum=given.seq_lens_sum,
+            seq_lens_cpu=given.seq_lens,
+            kv_loc_plan=None,  # nothing is translated
             positions=given.positions,
             req_to_token_pool=backend.req_to_token_pool,
             spec_info=SimpleNamespace(is_draft_input=lambda: True),

@@ -128,3 +128,27 @@ def test_an_interpreted_kernel_computes_by_address_and_stays_in_its_storage() ->
     assert tl is None
     with pytest.raises(IndexError, match="a storage of 12"):
         Interpreted(_double_the_evens)[(2,)](source, arena[5:], 5)
+
+
+class _Wrapped:
+    """A kernel as Triton wraps it: its text is ``fn``, and it cannot be called as a function."""
+
+    def __init__(self, fn: Any) -> None:
+        self.fn = fn
+
+
+@_Wrapped
+def _tripled(value: Any) -> Any:
+    return value * 3 + tl.program_id(axis=0)
+
+
+@_Wrapped
+def _store_tripled(target: Any, value: int) -> None:
+    tl.store(target + tl.program_id(axis=0), _tripled(value))
+
+
+def test_an_interpreted_kernel_calls_the_text_of_a_wrapped_one() -> None:
+    target = torch.zeros(2, dtype=torch.int32)
+    Interpreted(_store_tripled)[(2,)](target, 5)
+    assert target.tolist() == [15, 16]
+    assert isinstance(_tripled, _Wrapped), "the module has its own kernel again"
