@@ -2,8 +2,9 @@
 
 Runs, of the release: the backend's ``init_cuda_graph_state`` and ``common_template``, the helpers for the buffer's
 sizes, the size check, and the kernel that lists the KV slots, whose own text is interpreted. Stood in for: the model,
-the attention of each step (which is not called), and everything else that is imported. Differs: ``device="cuda"`` is
-the CPU, and the buffer that the release asks for stands in an arena, with draft tokens behind it.
+the attention of each step (which is not called), from 0.5.22 on the translator of KV slots (which passes them through,
+as over a static pool), and everything else that is imported. Differs: ``device="cuda"`` is the CPU, and the buffer that
+the release asks for stands in an arena, with draft tokens behind it.
 
 Example::
 
