@@ -63,7 +63,7 @@ def problems(draw: st.DrawFn) -> tuple[tuple[str, ...], list[frozenset[str]], Di
 
 
 @given(problems())
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=12000, deadline=None)
 def test_every_minimal_set_is_found_and_nothing_else(
     problem: tuple[tuple[str, ...], list[frozenset[str]], Direction, int],
 ) -> None:
@@ -76,7 +76,7 @@ def test_every_minimal_set_is_found_and_nothing_else(
 
 
 @given(problems(), st.randoms(use_true_random=False), st.floats(0, 0.6))
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=6000, deadline=None)
 def test_skipped_trials_make_an_answer_less_sure_and_never_wrong(
     problem: tuple[tuple[str, ...], list[frozenset[str]], Direction, int], chance: random.Random, share: float
 ) -> None:
