@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -47,7 +48,10 @@ def app(world: World) -> World:
 
 
 def run(app: World, program: str, *options: str, selection: str = "7", **env: str) -> Ran:
-    return app.run("run", *options, selection, "--", sys.executable, "-c", program, env={"PRTOGGLE_QUIET": "1", **env})
+    # By name: a path would be cut where a line ends, which differs from place to place.
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
+    env = {"PRTOGGLE_QUIET": "1", "PATH": path, **env}
+    return app.run("run", *options, selection, "--", "python", "-c", program, env=env)
 
 
 def readable(app: World, text: str) -> str:
