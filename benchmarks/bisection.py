@@ -1,6 +1,6 @@
 """How many runs a bisection takes, beside what is possible at all and beside others: simulated tests, nothing executed.
 
-python -m benchmarks.bisect [--quick] [--only certain,parallel,flaky,sure] [--no-peers]
+python -m benchmarks.bisection [--quick] [--only certain,parallel,flaky,sure] [--no-peers]
 """
 
 from __future__ import annotations
