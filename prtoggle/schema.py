@@ -1,18 +1,24 @@
-"""The JSON Schema of ``revert.yaml``, for editors: draft 2020-12, made of the loader's own names and shapes.
+"""The JSON Schema of ``revert.yaml``, for editors: draft 07, made of the loader's own names and shapes.
 
 It says what a schema can say. What ties places together (parts that exist, targets in their package, versions that
-overlap) and what YAML itself must not do only the loader knows; a test keeps the two in agreement.
+overlap) and what YAML itself must not do only the loader knows; a test keeps the two in agreement. Draft 07, since
+every editor knows it; beside a ``$ref`` stand only words, which draft 07 lets a validator pass over.
+
+``FILE`` is the schema as it lies in the package, written by ``scripts/make_docs.py``, and :func:`modeline` the comment
+that names it in the first line of a reverse patch.
 
 Example::
 
-    # yaml-language-server: $schema=revert.schema.json
-    prtoggle: 1
-
-with the file written by ``prtoggle schema > revert.schema.json``.
+    modeline(Path("fixes/pr1_x/revert.yaml"))
+    # "# yaml-language-server: $schema=../../prtoggle/reverse-patch.schema.json"
 """
 
 from __future__ import annotations
 
+import json
+import os
+import re
+from pathlib import Path
 from typing import Any
 
 from prtoggle.yamlfile import FIELDS, NUMBER, PROJECT, REQUIRED, RESERVED_PARTS, VERSION
@@ -21,6 +27,13 @@ from prtoggle.yamlfile.fields import PART
 from prtoggle.yamlfile.variants import PACKAGE, PATCH_FIELDS, TARGET, VARIANT_FIELDS
 
 Schema = dict[str, Any]
+
+FILE = Path(__file__).absolute().with_name("reverse-patch.schema.json")
+"""The published schema."""
+
+_PROJECT_MARKS = (".git", "pyproject.toml")
+_AS_IT_STANDS = re.compile(r"[\w./+@~-]+", re.ASCII)
+"""Paths that editors read as they stand: they stop at a space, and take ``#`` and ``%`` for something else."""
 
 _TEXT: Schema = {"type": ["string", "number", "boolean"], "pattern": r"\S"}
 _CODE: Schema = {"type": "string", "pattern": r"\S"}
@@ -33,22 +46,54 @@ _VERSIONS: Schema = {
 _LARGEST = 10**12 - 1
 
 
+def modeline(at: Path) -> str:
+    """The first line of a reverse patch that lies, or is to lie, at ``at``, for editors: where the schema is.
+
+    Relative to ``at`` where the two move together (one checkout, one ``site-packages``, one project with its
+    environment in it), otherwise the schema's own URI, which holds on this machine alone.
+    """
+    return f"# yaml-language-server: $schema={_relative(at) or FILE.as_uri()}"
+
+
+def _relative(at: Path) -> str:
+    """The way from ``at``'s folder to the schema, or an empty string where there is no lasting one."""
+    for yaml, file in ((at.absolute(), FILE), (at.resolve(), FILE.resolve())):
+        roots = (file.parents[1], _project(yaml))
+        if any(root and root in yaml.parents and root in file.parents for root in roots):
+            way = os.path.relpath(file, yaml.parent).replace(os.sep, "/")
+            # Editors go up by the letters of the path: through a link that may lead elsewhere.
+            there = os.path.normpath(at.absolute().parent / way)
+            if _AS_IT_STANDS.fullmatch(way) and os.path.exists(there) and os.path.samefile(there, FILE):
+                return way
+    return ""
+
+
+def _project(file: Path) -> Path | None:
+    """The nearest folder above ``file`` that is a project's root."""
+    return next((each for each in file.parents if any((each / mark).exists() for mark in _PROJECT_MARKS)), None)
+
+
+def text() -> str:
+    """What ``FILE`` is to hold."""
+    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+
+
 def schema() -> Schema:
     """The schema, as plain values."""
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "prtoggle reverse patch",
         "type": "object",
         "if": {
             "required": ["patches"],
             "not": {"anyOf": [{"required": [name]} for name in ("prtoggle", "fix", "variants")]},
         },
-        "then": {"$ref": "#/$defs/foreign"},
-        "else": {"$ref": "#/$defs/fix"},
-        "$defs": {
+        "then": {"$ref": "#/definitions/foreign"},
+        "else": {"$ref": "#/definitions/fix"},
+        "definitions": {
             "fix": _fix(),
             "part": {"type": "string", "pattern": _whole(PART.pattern), "not": {"enum": list(RESERVED_PARTS)}},
-            "parts": _list({"$ref": "#/$defs/part"}, uniqueItems=True),
+            "parts": _list({"$ref": "#/definitions/part"}, uniqueItems=True),
             "variant": _variant(),
             "patch": _patch(),
             "edit": _edit(),
@@ -77,11 +122,11 @@ def _fix() -> Schema:
             "type": "object",
             "description": "Pieces of the fix that can be taken out alone, and what each does.",
             "minProperties": 1,
-            "propertyNames": {"$ref": "#/$defs/part"},
+            "propertyNames": {"$ref": "#/definitions/part"},
             "additionalProperties": _TEXT,
         },
-        "default": {"$ref": "#/$defs/parts", "description": "What the bare number means; without it, all parts."},
-        "variants": _list({"$ref": "#/$defs/variant"}, description="Reverse patches, each for one package."),
+        "default": {"$ref": "#/definitions/parts", "description": "What the bare number means; without it, all parts."},
+        "variants": _list({"$ref": "#/definitions/variant"}, description="Reverse patches, each for one package."),
     }
     assert tuple(properties) == FIELDS and NUMBER.fullmatch(str(_LARGEST))  # the loader takes no larger one
     return _object(properties, required=list(REQUIRED))
@@ -91,9 +136,9 @@ def _variant() -> Schema:
     properties: Schema = {
         "package": {**_name(PACKAGE.pattern), "description": "The name it is imported by."},
         "versions": {**_VERSIONS, "description": "Where this text works; says nothing about where the fix is."},
-        "lacks": {"$ref": "#/$defs/parts", "description": "Parts that these releases do not have."},
+        "lacks": {"$ref": "#/definitions/parts", "description": "Parts that these releases do not have."},
         "baked_in": _list(_TEXT, description="Where old code survives a live toggle, such as cuda-graph."),
-        "patches": _list({"$ref": "#/$defs/patch"}),
+        "patches": _list({"$ref": "#/definitions/patch"}),
     }
     assert tuple(properties) == VARIANT_FIELDS
     return _object(properties, required=["package", "patches"])
@@ -103,7 +148,7 @@ def _patch() -> Schema:
     properties: Schema = {
         "target": _target(),
         "preamble": {**_CODE, "description": "Lines to put at the start of the function."},
-        "edits": _list({"$ref": "#/$defs/edit"}),
+        "edits": _list({"$ref": "#/definitions/edit"}),
     }
     assert tuple(properties) == PATCH_FIELDS
     return _object(properties, required=["target", "edits"])
@@ -125,7 +170,7 @@ def _edit() -> Schema:
         "diff": {**_CODE, "description": "A unified diff of the target's file, applied as it stands."},
         "merged_diff": {**_CODE, "description": "The fix's own diff of the target's file, taken backwards."},
     }
-    part = {"oneOf": [{"$ref": "#/$defs/part"}, {"$ref": "#/$defs/parts"}]}
+    part = {"oneOf": [{"$ref": "#/definitions/part"}, {"$ref": "#/definitions/parts"}]}
     ways = [["match"], *(["match", action] for action in ACTIONS), ["find", "put"], ["find", "put", "unfixed"]]
     ways += [["diff"], ["merged_diff"]]
     return {"oneOf": [_object({"part": part, **{name: shapes[name] for name in way}}, required=way) for way in ways]}

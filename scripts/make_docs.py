@@ -1,11 +1,12 @@
-"""Writes ``docs/commands.md`` from the commands themselves: their help, options, examples and exit codes.
+"""Writes what is made from the code: ``docs/commands.md`` from the commands themselves (their help, options, examples
+and exit codes), and the schema that lies in the package.
 
-A test keeps the file and the commands together.
+Tests keep the files and the code together.
 
 Example::
 
-    python scripts/make_docs.py           # writes docs/commands.md
-    python scripts/make_docs.py --check   # exit 1 if it is stale
+    python scripts/make_docs.py           # writes them
+    python scripts/make_docs.py --check   # exit 1 if one is stale
 """
 
 from __future__ import annotations
@@ -109,16 +110,25 @@ def _epilog(command: click.Command) -> tuple[list[str], str]:
     return examples, codes
 
 
+def made() -> dict[Path, str]:
+    """Every file that is made, and what it is to hold."""
+    from prtoggle import schema
+
+    return {DOCUMENT: text(), schema.FILE: schema.text()}
+
+
 def main() -> int:
     sys.path.insert(0, str(ROOT))
-    made = text()
+    stale = [
+        file for file, content in made().items() if not file.is_file() or file.read_text(encoding="utf-8") != content
+    ]
     if "--check" not in sys.argv[1:]:
-        DOCUMENT.write_text(made, encoding="utf-8")
+        for file in stale:
+            file.write_text(made()[file], encoding="utf-8")
         return 0
-    if DOCUMENT.is_file() and DOCUMENT.read_text(encoding="utf-8") == made:
-        return 0
-    print(f"{DOCUMENT.name} is stale: run `python scripts/make_docs.py`", file=sys.stderr)
-    return 1
+    for file in stale:
+        print(f"{file.name} is stale: run `python scripts/make_docs.py`", file=sys.stderr)
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -11,13 +14,14 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
+from jsonschema import Draft7Validator
 
+from prtoggle import schema as published
 from prtoggle.errors import MalformedError
-from prtoggle.schema import schema
+from prtoggle.schema import FILE, modeline, schema
 from prtoggle.yamlfile import loads
 
-VALIDATOR = Draft202012Validator(schema())
+VALIDATOR = Draft7Validator(schema())
 
 BEYOND = (
     "unknown part",
@@ -205,7 +209,7 @@ def mutated(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def test_the_schema_is_a_schema() -> None:
-    Draft202012Validator.check_schema(schema())
+    Draft7Validator.check_schema(schema())
     assert json.loads(json.dumps(schema())) == schema()
 
 
@@ -233,3 +237,65 @@ def test_the_bundled_files_pass_the_schema(file: Path) -> None:
     document = yaml.safe_load(file.read_text())
     document["merged"] = str(document.get("merged", "2026-01-01"))  # editors read YAML 1.2, which knows no dates
     assert [error.message for error in VALIDATOR.iter_errors(document)] == []
+
+
+ROOT = Path(__file__).parents[1]
+
+
+class TestTheFileInThePackage:
+    def test_it_is_not_stale(self) -> None:
+        assert FILE.read_text(encoding="utf-8") == published.text(), "run `python scripts/make_docs.py`"
+
+    def test_a_reference_stands_beside_nothing_but_words(self) -> None:
+        """Draft 07 lets a validator pass over all that stands beside ``$ref``."""
+
+        def beside(value: Any) -> list[str]:
+            inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+            own = sorted(set(value) - {"$ref", "description"}) if isinstance(value, dict) and "$ref" in value else []
+            return own + [each for item in inner for each in beside(item)]
+
+        assert beside(schema()) == []
+
+
+class TestModeline:
+    @pytest.mark.parametrize("file", sorted(ROOT.glob("fixes/*/revert.yaml")), ids=lambda f: f.parent.name)
+    def test_each_bundled_file_begins_with_it(self, file: Path) -> None:
+        first = file.read_text(encoding="utf-8").partition("\n")[0]
+        assert first == "# yaml-language-server: $schema=../../prtoggle/reverse-patch.schema.json" == modeline(file)
+        assert modeline(ROOT / "prtoggle_fixes" / file.parent.name / file.name) == first  # the link that is installed
+
+    def test_it_is_relative_beside_the_package_wherever_that_is_installed(self, tmp_path: Path) -> None:
+        site = tmp_path / "site-packages"
+        made = modeline_of(site, site / "engine_fixes" / "pr1_x" / "revert.yaml")
+        assert made == "# yaml-language-server: $schema=../../prtoggle/reverse-patch.schema.json"
+
+    def test_it_is_relative_in_a_project_that_holds_its_environment(self, tmp_path: Path) -> None:
+        (tmp_path / "pyproject.toml").touch()
+        made = modeline_of(tmp_path / ".venv" / "lib", tmp_path / "fixes" / "pr1_x" / "revert.yaml")
+        assert made == "# yaml-language-server: $schema=../../.venv/lib/prtoggle/reverse-patch.schema.json"
+
+    def test_it_is_relative_to_where_a_linked_folder_stands(self, tmp_path: Path) -> None:
+        (tmp_path / "site" / "engine_fixes").mkdir(parents=True)
+        (tmp_path / "short").symlink_to(tmp_path / "site" / "engine_fixes")
+        made = modeline_of(tmp_path / "site", tmp_path / "short" / "pr1_x" / "revert.yaml")
+        # by its letters ../../prtoggle would be beside `short`, where nothing is
+        assert made == f"# yaml-language-server: $schema={(tmp_path / 'site').as_uri()}/prtoggle/{FILE.name}"
+
+    def test_it_is_an_address_elsewhere_also_with_a_space_in_it(self, tmp_path: Path) -> None:
+        made = modeline_of(tmp_path / "my site", tmp_path / "elsewhere" / "revert.yaml")
+        assert made == f"# yaml-language-server: $schema={tmp_path.as_uri()}/my%20site/prtoggle/{FILE.name}"
+
+    def test_it_is_an_address_where_a_relative_path_would_have_a_space(self, tmp_path: Path) -> None:
+        (tmp_path / "pyproject.toml").touch()
+        made = modeline_of(tmp_path / "my env", tmp_path / "fixes" / "revert.yaml")
+        assert made == f"# yaml-language-server: $schema={tmp_path.as_uri()}/my%20env/prtoggle/{FILE.name}"
+
+
+def modeline_of(site: Path, at: Path) -> str:
+    """What :func:`modeline` says of ``at`` where prtoggle is installed in ``site``."""
+    at.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(ROOT / "prtoggle", site / "prtoggle", ignore=shutil.ignore_patterns("__pycache__"))
+    code = "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]);"
+    code += "from prtoggle.schema import modeline; print(modeline(Path(sys.argv[2])))"
+    done = subprocess.run([sys.executable, "-c", code, str(site), str(at)], capture_output=True, text=True, check=True)
+    return done.stdout.rstrip("\n")
