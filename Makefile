@@ -8,6 +8,7 @@
 #   make prove-all  each fix in each release of SGLang, fixed and reverted, and its table into docs/proof.md; takes minutes
 #   make lint       ruff and mypy          make fix   let ruff repair what it can
 #   make bench      the benchmarks, into docs/benchmarks.md (one section: make bench BENCH=speed)
+#   make docs       the documentation as a site, in site/; opens from the disk: site/index.html
 #   make build      an sdist and a wheel, in dist/
 #   make clean      removes environments, builds and caches
 #
@@ -21,10 +22,10 @@ RELEASES ?= sglang>=0.5.13
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all gpu-test prove-all lint fix bench build clean venv
+.PHONY: demo test test-all gpu-test prove-all lint fix bench docs build clean venv
 
 venv:
-	@$(PYTHON) scripts/devenv.py $(VENV) --extras dev,torch
+	@$(PYTHON) scripts/devenv.py $(VENV) --extras dev,torch,docs
 
 demo: venv
 	@$(BIN)/prtoggle demo
@@ -55,9 +56,13 @@ fix: venv
 bench: venv
 	@$(BIN)/python -m benchmarks $(BENCH)
 
+# A warning is an error (mkdocs.yml says so), but not with --quiet, which hides it from the count as well.
+docs: venv
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+
 build: venv
 	@$(BIN)/python -m build --no-isolation
 
 clean:
-	rm -rf .venv .venv-* build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-* build dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

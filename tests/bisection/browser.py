@@ -63,8 +63,11 @@ class Seen:
     picture: Path
 
 
-def look_at(page: Path, work: Path, *, dark: bool = False, size: tuple[int, int] = (1100, 1400)) -> Seen:
-    """Open ``page`` from its file."""
+def look_at(
+    page: Path, work: Path, *, dark: bool = False, size: tuple[int, int] = (1100, 1400), query: str = ""
+) -> Seen:
+    """Open ``page`` from its file, ``query`` after its address."""
+    address = page.as_uri() + query
     picture = work / f"{page.stem}-{'dark' if dark else 'light'}.png"
     with _proxy() as (port, asked):
         common = [
@@ -77,8 +80,8 @@ def look_at(page: Path, work: Path, *, dark: bool = False, size: tuple[int, int]
             "--enable-logging=stderr",
             "--virtual-time-budget=2000",
         ]
-        shot = _run([*common, f"--window-size={size[0]},{size[1]}", f"--screenshot={picture}", page.as_uri()], work)
-        dom = _run([*common, "--dump-dom", page.as_uri()], work)
+        shot = _run([*common, f"--window-size={size[0]},{size[1]}", f"--screenshot={picture}", address], work)
+        dom = _run([*common, "--dump-dom", address], work)
     console = tuple(dict.fromkeys(re.findall(r"CONSOLE[^\]]*\] (.*)", shot.stderr + dom.stderr)))
     assert picture.is_file(), shot.stderr
     pages = tuple(line for line in dict.fromkeys(asked) if not _ITS_OWN.search(line))
