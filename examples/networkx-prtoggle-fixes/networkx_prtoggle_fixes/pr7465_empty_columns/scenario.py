@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import networkx as nx
+
 from prtoggle.scenario import Case
 
 
