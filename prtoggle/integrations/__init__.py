@@ -5,6 +5,8 @@ Standard library only: this is imported inside the target's processes.
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False  # typing costs milliseconds to import
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,8 +61,14 @@ class Integration:
         return value is not None and value.strip() not in self.none_values
 
 
-def all_integrations() -> tuple[Integration, ...]:
-    """Every integration that prtoggle ships."""
-    from prtoggle.integrations import sglang
+_all: tuple[Integration, ...] | None = None
 
-    return (sglang.INTEGRATION,)
+
+def all_integrations() -> tuple[Integration, ...]:
+    """Every integration that prtoggle ships: the ``INTEGRATION`` of each module beside this one."""
+    global _all
+    if _all is None:
+        files = {name.partition(".")[0] for name in os.listdir(__path__[0]) if name.endswith((".py", ".pyc"))}
+        found = [__import__(f"{__name__}.{name}", fromlist=["INTEGRATION"]) for name in sorted(files - {"__init__"})]
+        _all = tuple(module.INTEGRATION for module in found)
+    return _all
