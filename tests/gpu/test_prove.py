@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,8 +16,11 @@ pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("installed")]
 SELECTING = ("PRTOGGLE_REVERT", "SGLANG_DEBUG_REVERT_PR")
 
 
-@pytest.mark.parametrize("fix", ["24401", "27360"])
-def test_every_case_of_both_fixes_is_proven_on_the_device(fix: str, evidence: Record) -> None:
+FIXES = sorted(path.name[2:7] for path in (Path(__file__).parents[2] / "fixes").glob("pr*_*"))
+
+
+@pytest.mark.parametrize("fix", FIXES)
+def test_every_case_of_every_fix_is_proven_on_the_device(fix: str, evidence: Record) -> None:
     command = ["prtoggle", "prove", fix, "--device", "cuda", "--json", "--jobs", "3"]
     env = {name: value for name, value in os.environ.items() if name not in SELECTING}
     done = subprocess.run(
@@ -35,4 +39,4 @@ def test_every_case_of_both_fixes_is_proven_on_the_device(fix: str, evidence: Re
     assert {case["revert"]: case["verdict"] for case in told["cases"]} == dict.fromkeys(
         (case["revert"] for case in told["cases"]), "proven"
     )
-    assert done.returncode == 0 and told["device"] == "cuda" and len(told["cases"]) >= 4
+    assert done.returncode == 0 and told["device"] == "cuda" and len(told["cases"]) >= 2
