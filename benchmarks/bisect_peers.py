@@ -1,6 +1,6 @@
 """What runs in the environment of the peers: searches of the same simulated tests; JSON in, JSON out.
 
-Asked ``{"tool": ..., "cell": [count, size, fails, without], "searches": n}``, a line each; answered with the runs of each
+Asked ``{"tool": ..., "cell": [count, size, fails, without], "seeds": [...]}``, a line each; answered with the runs of each
 search and how many named something else than the culprit.
 """
 
@@ -80,7 +80,7 @@ def main() -> None:
     for line in sys.stdin:
         asked = json.loads(line)
         runs, wrong, nothing = [], 0, 0
-        for seed in range(asked["searches"]):
+        for seed in asked["seeds"]:
             problem = Problem(*asked["cell"], seed)
             found = TOOLS[asked["tool"]](problem)
             runs.append(problem.runs)

@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from benchmarks.page import table
 from prtoggle.bisect import certain
 from prtoggle.bisect.flaky import Flaky
 from prtoggle.bisect.rates import capacity
-from prtoggle.bisect.values import Ask, Direction, Found, Outcome, Tried
+from prtoggle.bisect.values import Ask, Direction, Found, Outcome, Terms, Tried
 
 HERE = Path(__file__).resolve().parent
 PEERS = ("picire==21.8", "git_bayesect==1.2", "mlbisect==0.1.0")
@@ -47,6 +48,8 @@ SURE = (
     (2, 1.0, 0.0),
     *((0, f0, f0) for f0 in (0.1, 0.3, 0.6, 0.9)),
 )
+SHARE = 8
+"""A peer's searches of one cell are dealt out to so many processes."""
 SURE_COUNT = 8
 """How many candidates are needed together (0: it is none of them), and both rates."""
 
@@ -111,15 +114,16 @@ def _certain(cell: Cell, names: Sequence[str]) -> Iterator[Any]:
 
 
 def _flaky(cell: Cell, names: Sequence[str]) -> Iterator[Any]:
-    told: dict[str, Any] = {}
+    terms = Terms(CONFIDENCE, endless=True)
     if cell.how == "told":  # what the bound knows
-        told = {
-            "fails": cell.fails,
-            "fails_without": cell.without,
-            "direction": Direction.REVERTED,
-            "shares": {cell.size: 1.0},
-        }
-    flaky = Flaky(names, confidence=CONFIDENCE, **told)
+        terms = replace(
+            terms,
+            fails=cell.fails,
+            fails_without=cell.without,
+            direction=Direction.REVERTED,
+            shares={cell.size: 1.0},
+        )
+    flaky = Flaky(names, terms)
     while True:
         for each in (yield flaky.step(cell.width)) or ():
             flaky.add(each)
@@ -128,9 +132,11 @@ def _flaky(cell: Cell, names: Sequence[str]) -> Iterator[Any]:
 # Many searches
 
 
-def many(pool: Any, cell: Cell, searches: int) -> list[Ran]:
-    """``searches`` of them, the same ones each time."""
-    found: list[Ran] = pool.map(partial(run, cell), range(searches), chunksize=max(1, searches // 64))
+def many(pool: Any, cell: Cell, searches: int) -> Callable[[], list[Ran]]:
+    """Begin ``searches`` of them, the same ones each time; what is returned waits for them. So all cells of a table are
+    begun before the first is waited for, and no core waits for the longest search of a cell."""
+    begun = pool.map_async(partial(run, cell), range(searches), chunksize=max(1, min(8, searches // 64)))
+    found: Callable[[], list[Ran]] = begun.get
     return found
 
 
@@ -174,6 +180,7 @@ class Peers:
 
     def __init__(self, root: Path, wanted: bool) -> None:
         self.python, self.missing = root / "bin" / "python", "" if wanted else "not asked for"
+        self.threads = ThreadPoolExecutor(os.cpu_count())
         if not wanted:
             return
         subprocess.run([sys.executable, "-m", "venv", str(root)], check=True)
@@ -183,20 +190,34 @@ class Peers:
             if done.returncode:
                 self.missing += f"{peer} could not be installed; "
 
-    def mean(self, tool: str, cell: Cell, searches: int) -> str:
-        """Mean runs, and how many were wrong if any were."""
+    def mean(self, tool: str, cell: Cell, searches: int) -> Callable[[], str]:
+        """Begin these searches; what is returned waits for them, and says mean runs and how many were wrong if any were."""
         if self.missing == "not asked for" or tool in self.missing:
-            return "not measured"
-        asked = {"tool": tool, "cell": [cell.count, cell.size, cell.fails, cell.without], "searches": searches}
+            return lambda: "not measured"
+        seeds = [range(searches)[first::SHARE] for first in range(min(SHARE, searches))]
+        begun = [self.threads.submit(self._said, tool, cell, list(each)) for each in seeds]
+        return partial(_words, begun, searches)
+
+    def _said(self, tool: str, cell: Cell, seeds: list[int]) -> dict[str, Any]:
+        asked = {"tool": tool, "cell": [cell.count, cell.size, cell.fails, cell.without], "seeds": seeds}
         command = [str(self.python), str(HERE / "bisect_peers.py")]
         done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True)
         if done.returncode:
-            return f"failed: {done.stderr.strip().splitlines()[-1][:60]}"
-        said = json.loads(done.stdout)
-        notes = [
-            f"{said[key]} of {searches} {word}" for key, word in (("wrong", "wrong"), ("nothing", "none")) if said[key]
-        ]
-        return f"{mean(said['runs']):.1f}" + (f" ({', '.join(notes)})" if notes else "")
+            return {"failed": done.stderr.strip().splitlines()[-1][:60]}
+        said: dict[str, Any] = json.loads(done.stdout)
+        return said
+
+
+def _words(begun: Sequence[Future[dict[str, Any]]], searches: int) -> str:
+    said = [each.result() for each in begun]
+    for each in said:
+        if "failed" in each:
+            return f"failed: {each['failed']}"
+    counts = {key: sum(each[key] for each in said) for key in ("wrong", "nothing")}
+    notes = [
+        f"{counts[key]} of {searches} {word}" for key, word in (("wrong", "wrong"), ("nothing", "none")) if counts[key]
+    ]
+    return f"{mean([runs for each in said for runs in each['runs']]):.1f}" + (f" ({', '.join(notes)})" if notes else "")
 
 
 # Tables
@@ -208,19 +229,22 @@ Table = tuple[str, list[str], list[list[str]], list[Row]]
 
 def certain_table(pool: Any, peers: Peers, quick: bool) -> Table:
     searches = 40 if quick else 400
-    lines, misses = [], []
+    begun = []
     for count, size in CERTAIN:
         cell = Cell(count, size, 1.0, 0.0, how="certain")
-        ours = many(pool, cell, searches)
-        gos = many(pool, Cell(count, size, 1.0, 0.0, how="go"), searches)
-        own, other = mean([each.runs for each in ours]), mean([each.runs for each in gos])
-        wrong = sum(each.wrong for each in (*ours, *gos))
-        if own > other or wrong:
-            misses.append(f"N = {count}, k = {size}: {own:.1f} against {other:.1f}, {wrong} wrong")
         theirs = [
             peers.mean(tool, cell, max(5, searches // divisor)) for tool, divisor in (("picire", 4), ("mlbisect", 40))
         ]
-        lines.append([f"{count}, {size}", f"{_bits(cell):.1f}", f"{own:.1f}", f"{other:.1f}", *theirs])
+        gos = many(pool, Cell(count, size, 1.0, 0.0, how="go"), searches)
+        begun.append((cell, many(pool, cell, searches), gos, theirs))
+    lines, misses = [], []
+    for cell, ours, gos, theirs in begun:
+        own, other = mean([each.runs for each in ours()]), mean([each.runs for each in gos()])
+        wrong = sum(each.wrong for each in (*ours(), *gos()))
+        name = f"{cell.count}, {cell.size}"
+        if own > other or wrong:
+            misses.append(f"N, k = {name}: {own:.1f} against {other:.1f}, {wrong} wrong")
+        lines.append([name, f"{_bits(cell):.1f}", f"{own:.1f}", f"{other:.1f}", *(each() for each in theirs)])
     row = Row(
         "bisect, certain: mean trials, all k of N needed together",
         "at or below Go's bisect",
@@ -234,11 +258,18 @@ def certain_table(pool: Any, peers: Peers, quick: bool) -> Table:
 
 def parallel_table(pool: Any, peers: Peers, quick: bool) -> Table:
     searches = 20 if quick else 100
+    begun = [
+        [
+            many(pool, Cell(count, size, fails, 0.0, width, how), max(5, searches * 16 // count))
+            for fails, how in ((1.0, "certain"), (0.5, "told"))
+        ]
+        for count, size, width in PARALLEL
+    ]
     lines = []
-    for count, size, width in PARALLEL:
+    for (count, size, width), both in zip(PARALLEL, begun, strict=True):
         line = [f"{count}, {size}", str(width), str(math.ceil(math.log2(math.comb(count, size)) / width))]
-        for fails, how in ((1.0, "certain"), (0.5, "told")):
-            ran = many(pool, Cell(count, size, fails, 0.0, width, how), max(5, searches * 16 // count))
+        for each in both:
+            ran = each()
             line.append(f"{mean([each.rounds for each in ran]):.1f} ({mean([each.runs for each in ran]):.0f})")
         lines.append(line)
     head = ["N, k", "m", "rounds at least, certain", "certain: rounds (trials)", "fails half the time: rounds (runs)"]
@@ -246,31 +277,34 @@ def parallel_table(pool: Any, peers: Peers, quick: bool) -> Table:
 
 
 def flaky_table(pool: Any, peers: Peers, quick: bool) -> Table:
-    lines, misses, over = [], [], []
+    begun = []
     for count, fails, without in FLAKY:
         told, open_ = (Cell(count, 1, fails, without, how=how) for how in ("told", "flaky"))
         runs_to_spend = 40_000 / max(1, count / 64) / (20 if quick else 1)
-        same = many(pool, told, max(6, min(400, int(runs_to_spend / bound(told)))))
+        same = max(6, min(400, int(runs_to_spend / bound(told))))
         searches = max(6, min(200, int(runs_to_spend / 10 / bound(told))))
-        own = many(pool, open_, searches)
+        theirs = [peers.mean("git_bayesect", told, max(5, searches // 4))]
+        theirs += [peers.mean("mlbisect", told, max(5, searches // 20))] if count == 64 else []
+        begun.append((told, many(pool, told, same), many(pool, open_, searches), theirs))
+    lines, misses, over = [], [], []
+    for told, same_runs, own, theirs in begun:
         least, least_none = bound(told), bound_with_none(told)
-        runs, open_runs = [each.runs for each in same], [each.runs for each in own]
+        runs, open_runs = [each.runs for each in same_runs()], [each.runs for each in own()]
         ratio = mean(runs) / least
         if ratio > 1.15:
-            misses.append(f"N = {count}, {fails:g} / {without:g}: {ratio:.2f}x")
+            misses.append(f"N = {told.count}, {told.fails:g} / {told.without:g}: {ratio:.2f}x")
         over.append(mean(open_runs) / least_none)
         lines.append(
             [
-                f"{count}",
-                f"{fails:g} / {without:g}",
+                f"{told.count}",
+                f"{told.fails:g} / {told.without:g}",
                 f"{least:.1f}",
                 f"{mean(runs):.1f} ({percentile(runs, 0.95)})",
                 f"{ratio:.2f}x",
                 f"{least_none:.1f}",
                 f"{mean(open_runs):.1f} ({percentile(open_runs, 0.95)})",
                 f"{over[-1]:.2f}x",
-                peers.mean("git_bayesect", told, max(5, searches // 4)),
-                peers.mean("mlbisect", told, max(5, searches // 20)) if count == 64 else "",
+                *(each() for each in (*theirs, str)[:2]),
             ]
         )
     head = [
@@ -303,9 +337,10 @@ def flaky_table(pool: Any, peers: Peers, quick: bool) -> Table:
 
 def sure_table(pool: Any, peers: Peers, quick: bool) -> Table:
     searches = 20 if quick else -(-10_000 // len(SURE))
+    begun = [many(pool, Cell(SURE_COUNT, size, fails, without), searches) for size, fails, without in SURE]
     lines, total, bad, worst = [], 0, 0, 0.0
-    for size, fails, without in SURE:
-        ran = many(pool, Cell(SURE_COUNT, size, fails, without), searches)
+    for (size, fails, without), begun_one in zip(SURE, begun, strict=True):
+        ran = begun_one()
         wrong, right = sum(each.wrong for each in ran), sum(each.right for each in ran)
         total, bad, worst = total + searches, bad + wrong, max(worst, wrong / searches)
         lines.append(
