@@ -17,6 +17,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+TREE_FOLDER = ".prtoggle"
+"""The folder beside a package whose files ``prtoggle revert --tree`` changed."""
+
 
 @dataclass(frozen=True)
 class Package:
@@ -49,6 +52,12 @@ class Package:
     def label(self) -> str:
         """Name and version, for messages: ``sglang 0.5.16``."""
         return f"{self.name} {self.version}" if self.version else f"{self.name} (version unknown)"
+
+    @property
+    def changed_tree(self) -> Path | None:
+        """The folder that the package lies in, where prtoggle changed files of it; None where it did not."""
+        top = self.locations[0] if self.locations else self.file
+        return top.parent if top is not None and (top.parent / TREE_FOLDER).is_dir() else None
 
     def module_file(self, module: str) -> Path | None:
         """The source file of ``module`` (a dotted name within this package), or None."""

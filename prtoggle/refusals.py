@@ -30,15 +30,27 @@ def refusal_of(decision: Decision) -> RefusedError:
         place=place,
         nearest=nearest,
         hint=decision.hint or _hint(decision, seen),
+        page=PAGES.get(decision.verdict, "reverse-patches#verdicts"),
     )
 
+
+_ABSENT = "choosing#what-is-named-must-be-there"
+PAGES = {Verdict.NOT_SEEN: _ABSENT, Verdict.DECLARED: _ABSENT, Verdict.BY_VERSION: _ABSENT}
+"""The page that explains a verdict, where it is not the table of verdicts."""
 
 _SEARCHED = (Verdict.ROT, Verdict.HALF)
 """Where a passage like the one looked for helps; elsewhere the place is known, or there is none."""
 
 
+_OF_ITS_FILES = (Verdict.ROT, Verdict.HALF, Verdict.ALREADY, Verdict.NOT_SEEN)
+"""What files that ``prtoggle revert --tree`` changed can look like."""
+
+
 def _hint(decision: Decision, seen: Sighting | None) -> str:
     is_diff = decision.fix.origin.kind == "diff"
+    tree = decision.package.changed_tree
+    if tree is not None and decision.verdict in _OF_ITS_FILES:
+        return f"prtoggle reverted files of this package: prtoggle restore --tree {tree} puts them back"
     if decision.verdict is Verdict.ROT and seen is not None:
         if isinstance(seen.outcome, Several):
             return (

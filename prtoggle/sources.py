@@ -8,6 +8,7 @@ Example::
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,10 +51,14 @@ class Sighting:
 
 
 class Sources:
-    """Reads, and remembers, the modules of one package. Not for use by several threads."""
+    """Reads, and remembers, the modules of one package. Not for use by several threads.
 
-    def __init__(self, package: Package) -> None:
+    ``texts`` are read in place of those files (by their paths without links).
+    """
+
+    def __init__(self, package: Package, texts: Mapping[Path, bytes] | None = None) -> None:
         self.package = package
+        self._texts = texts
         self._modules: dict[str, Module | Missing] = {}
         self._sightings: dict[tuple[str, int], Sighting] = {}
 
@@ -73,12 +78,16 @@ class Sources:
         if file is None:
             return Missing(f"module {name} is gone: {self.package.why_no_source(name)}", *self._near(name))
         try:
-            data = file.read_bytes()
+            data = self._text(file)
             source = SourceText.decode(data)
             _ = source.tree
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
             return Missing(f"module {name} cannot be read as Python: {type(error).__name__}: {error} ({file})")
         return Module(name, file, data, source)
+
+    def _text(self, file: Path) -> bytes:
+        own = self._texts.get(file.resolve()) if self._texts else None
+        return file.read_bytes() if own is None else own
 
     def _near(self, name: str) -> tuple[str]:
         """The nearest module that is there, for messages."""

@@ -31,6 +31,7 @@ from prtoggle.releases import Index, Release
 from prtoggle.runtime.diffroots import roots
 from prtoggle.runtime.sources import BUNDLED
 from prtoggle.selection import NONE, Choice, Selection
+from prtoggle.sources import Sources
 from prtoggle.spec import Fix
 from prtoggle.verdict import within
 
@@ -241,6 +242,7 @@ def _in_path(target: PathTarget, library: Library, index: Index, selection: Sele
             f"{target.path} holds none of the packages that the fixes are for: {', '.join(names)}",
             nearest=next((problem.nearest for problem in problems if problem.nearest), ""),
             hint="name the package's folder, its parent, a checkout (also with src/ or python/), or an environment",
+            page="commands#check",
         )
     return subjects
 
@@ -254,11 +256,18 @@ def _shown(path: Path) -> str:
 
 
 def plans(
-    selection: Selection, library: Library, index: Index, *, against: str | None = None, only: str | None = None
+    selection: Selection,
+    library: Library,
+    index: Index,
+    *,
+    against: str | None = None,
+    only: str | None = None,
+    sources: Callable[[Package], Sources] = Sources,
 ) -> tuple[Plan, ...]:
     """A plan for each package that the selection is for, among what is installed or what ``against`` names.
 
-    The package that comes with prtoggle counts only where it is named or none other is there.
+    The package that comes with prtoggle counts only where it is named or none other is there. ``sources`` reads the
+    files of a package.
 
     Raises:
         UsageError: nothing that the selection is for is there, or ``against`` names several releases.
@@ -267,7 +276,9 @@ def plans(
     if selection.is_none:
         return ()
     packages = _packages(selection, library, index, against, only)
-    made = tuple(planning.make(selection, library.catalog(package), package) for package in packages)
+    made = tuple(
+        planning.make(selection, library.catalog(package), package, sources=sources(package)) for package in packages
+    )
     if not any(plan.choices or plan.skipped for plan in made):
         names = ", ".join(package.name for package in packages)
         raise RefusedError(
@@ -316,6 +327,7 @@ def one_release(requirement: Requirement, name: str, index: Index) -> Package:
         raise UsageError(
             f"{str(requirement)!r} names {len(versions)} releases, expected one",
             nearest=f"{requirement.name}=={versions[-1]}",
+            page="commands#check",
         )
     root = index.fetch(requirement.name, versions[0])
     package = locate(name, [str(root)])

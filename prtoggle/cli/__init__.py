@@ -27,6 +27,7 @@ except ModuleNotFoundError as error:
     raise SystemExit(EXIT_CODE) from None
 
 from prtoggle.cli.errors import CLOSED_PIPE, guarded
+from prtoggle.errors import UsageError, did_you_mean
 
 COMMANDS = {
     "list": "The fixes, their parts, and what each would do to what is installed here.",
@@ -34,17 +35,22 @@ COMMANDS = {
     "diff": "The revert as a unified diff that `git apply` takes.",
     "check": "The verdict for every part and release; exit 1 on rot.",
     "run": "Run a command with a selection reverted in all its processes.",
-    "revert": "Take a selection out of processes that run.",
+    "revert": "Take a selection out of processes that run, or out of files (also: apply).",
     "restore": "Put it back into them.",
     "status": "Which processes run with which reverts.",
     "prove": "Run each scenario fixed and reverted: does it behave as claimed?",
     "bisect": "Which of many reverts makes a command fail, or keeps it from failing.",
     "demo": "Both fixes that come with prtoggle, fixed and reverted side by side.",
+    "new": "Write a reverse patch from a commit, a diff or two releases.",
     "port": "Propose a variant for a release that a fix does not apply to.",
     "schema": "The JSON Schema of reverse patches, for editors.",
     "doctor": "What is wrong with this installation.",
 }
 """Every command and its line in the help, in the order of the help."""
+
+
+ALIASES = {"apply": "revert"}
+"""Other names of commands: to take a fix out is to apply its reverse patch."""
 
 
 class Commands(click.Group):
@@ -54,6 +60,7 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        cmd_name = ALIASES.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(f"prtoggle.cli.{cmd_name}").command
@@ -62,9 +69,9 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] in ALIASES:
+            args = [ALIASES[args[0]], *args[1:]]
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from prtoggle.errors import UsageError, did_you_mean
-
             near = "--help" if args[0] in ("help", "usage") else did_you_mean(args[0], tuple(COMMANDS))
             raise UsageError(
                 f"no command {args[0]!r}", nearest=f"prtoggle {near}" if near else "", hint="prtoggle --help lists them"
@@ -78,6 +85,10 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except UsageError as error:
+            if error.page == UsageError.page and ctx.invoked_subcommand in COMMANDS:
+                error.page += f"#{ctx.invoked_subcommand}"
+            raise
         except BrokenPipeError:
             raise click.exceptions.Exit(CLOSED_PIPE) from None  # click would make it 1, which is an answer of ours
 

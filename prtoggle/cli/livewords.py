@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from prtoggle.cli import render
+from prtoggle.errors import with_page
 
 if TYPE_CHECKING:
     from prtoggle.partstates import PartState
@@ -20,16 +21,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def live_options(command: F) -> F:
-    """``--pid N`` (``pids``), ``--timeout`` and ``--force``."""
+    """``--pid N`` (``pids``), ``--timeout`` and ``--force``; the last two mean something for ``--tree`` too."""
     for option in (
-        click.option("--force", is_flag=True, help="At the time limit change it all the same; says who is inside."),
+        click.option(
+            "--force",
+            is_flag=True,
+            help="At the time limit change processes all the same, and say who is inside. With --tree: also where "
+            "somebody edited the files.",
+        ),
         click.option(
             "--timeout",
             type=click.FloatRange(0, 600),
             default=2.0,
             metavar="S",
             show_default=True,
-            help="Seconds to wait until no thread is inside what changes.",
+            help="Seconds to wait until no thread is inside what changes, or until no other command changes the tree.",
         ),
         click.option(
             "--pid",
@@ -37,7 +43,6 @@ def live_options(command: F) -> F:
             type=int,
             metavar="N",
             multiple=True,
-            required=True,
             help="A process and its Python children; repeatable.",
         ),
     ):
@@ -67,7 +72,7 @@ def report(answers: Sequence[Answer], as_json: bool) -> int:
         return code
     for answer in answers:
         if not answer.ok:
-            render.words(f"prtoggle: process {answer.pid}: {answer.error}")
+            render.words(f"prtoggle: process {answer.pid}: {with_page(answer.error, answer.page)}")
         elif answer.undone:
             render.words(f"prtoggle: process {answer.pid}: as before, since another process refused")
         else:

@@ -1,0 +1,285 @@
+"""``prtoggle revert SELECTION --tree DIR``: fixes taken out of the files of a tree.
+
+The plan is made from the texts as they were when nothing was reverted, so that what is out already and what comes now
+are found and combined as if they had been named at once. Nothing is written until all of it is planned and compiled.
+
+Example::
+
+    revert(parse("27360"), Path("site-packages"), Library()).reverted     # ("27360/slice",)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from prtoggle import selection as selections
+from prtoggle.errors import PrtoggleError, RefusedError, UsageError
+from prtoggle.library import Library
+from prtoggle.packages import Package
+from prtoggle.patching import state as states
+from prtoggle.patching.answer import Answer, Changed, stale_error
+from prtoggle.patching.changing import NewFile, change, mend, tidy
+from prtoggle.patching.dirty import not_as_installed, uncommitted
+from prtoggle.patching.lock import locked
+from prtoggle.patching.state import Kind, State
+from prtoggle.patching.store import Store
+from prtoggle.patching.trees import root_of
+from prtoggle.patching.values import Out, selection_of
+from prtoggle.patching.writing import sha256
+from prtoggle.plan import Plan
+from prtoggle.releases import Index
+from prtoggle.revertdiff import notes
+from prtoggle.selection import Selection
+from prtoggle.sources import Sources
+from prtoggle.subjects import plans
+
+MENDED = "a process was killed while it changed files here: they were put back as they were before that"
+
+
+def revert(
+    selection: Selection,
+    tree: Path,
+    library: Library,
+    *,
+    seconds: float = 2.0,
+    force: bool = False,
+    dry_run: bool = False,
+) -> Answer:
+    """Take what ``selection`` names out of the files in ``tree``; whole or not at all.
+
+    Raises: SelectionError, UsageError: it names what nobody knows, or no package is there. RefusedError: it does not
+        apply, or a file cannot, or should not, be changed; nothing was.
+    """
+    selection = selections.absolute(selection, os.getcwd())
+    made = planned(selection, tree, library)
+    if not made:
+        return Answer("", dry_run=dry_run)
+    store = Store(_root(made))
+    if dry_run:
+        return _revert(selection, tree, library, store, force=force, dry_run=True)
+    with held(store, seconds):
+        return _revert(selection, tree, library, store, force=force, dry_run=False)
+
+
+def _revert(selection: Selection, tree: Path, library: Library, store: Store, *, force: bool, dry_run: bool) -> Answer:
+    state, mended = settled(store, dry_run=dry_run)
+    made = planned(selection, tree, library)
+    asked = parts_of(made)
+    versions = _versions(made)
+    new = tuple(part for part in asked if part not in state.parts)
+    already = tuple(part.name for part in asked if part in state.parts)
+    answer = Answer(
+        str(store.root),
+        versions,
+        already=already,
+        out=_names(state.parts),
+        mended=mended,
+        dry_run=dry_run,
+    )
+    if not new:
+        if state.kind is Kind.REVERTED and not dry_run:
+            _tidied(state)
+        return answer
+    parts = (*state.parts, *new)
+    if state.parts:
+        same_patches(state, tree, library)
+        made = planned(selection_of(parts), tree, library)
+        parts = parts_of(made)
+    return replace(
+        switch(state, parts, made, force=force, dry_run=dry_run, answer=answer),
+        reverted=_names(new),
+        notes=_notes(made),
+    )
+
+
+def switch(
+    state: State, parts: tuple[Out, ...], made: Sequence[Plan], *, force: bool, dry_run: bool, answer: Answer
+) -> Answer:
+    """Have the files of the tree as ``made`` has them, and ``answer`` with what that changed."""
+    store = state.store
+    files = new_files(made, store)
+    touched = {file.path: file for file in files}
+    unlooked = _refuse_dirty(state, files, made, force)
+    changed = [
+        Changed(file.path, file.parts, state.digests.get(file.path) or sha256(file.original), sha256(file.data))
+        for file in files
+        if state.digests.get(file.path) != sha256(file.data)
+    ]
+    changed += [
+        Changed(entry.path, (), state.digests[entry.path], entry.before.sha256)
+        for entry in state.changed
+        if entry.path not in touched
+    ]
+    said = () if dry_run else change(state, parts, files, _versions(made))
+    more = (*answer.notes, *unlooked, *said)
+    return replace(answer, out=_names(parts), files=tuple(changed), notes=more)
+
+
+@contextmanager
+def held(store: Store, seconds: float) -> Iterator[None]:
+    """The tree is ours; afterwards no folder is left where nothing was changed."""
+    store.make()
+    with locked(store.lock, seconds=seconds, tree=store.root):
+        store.make()
+        try:
+            yield
+        finally:
+            if store.there and not (store.folder / "journal.json").exists():
+                store.tidy(None)
+
+
+def settled(store: Store, *, dry_run: bool) -> tuple[State, str]:
+    """The state to start from, after what a killed process left was put right; and words for that.
+
+    Raises: RefusedError: somebody else changed files since.
+    """
+    state = states.look(store)
+    if state.kind is Kind.STALE:
+        raise stale_error(state)
+    if state.kind is not Kind.HALF:
+        return state, ""
+    if dry_run:
+        raise RefusedError(
+            f"the files of {store.root} are half reverted: {half_words(state)}",
+            hint=f"prtoggle restore --tree {store.root}",
+        )
+    mend(state)
+    return states.look(store), MENDED
+
+
+def half_words(state: State) -> str:
+    """Which files are reverted and which are not."""
+    parts = state.journal.parts if state.journal else ()
+    gone = [entry.path for entry in state.changed]
+    back = [entry.path for entry in state.entries if entry not in state.changed]
+    names = ", ".join(_names(parts))
+    return f"{names} was on its way: {', '.join(gone)} changed, {', '.join(back) or 'nothing'} as before"
+
+
+def planned(selection: Selection, tree: Path, library: Library) -> tuple[Plan, ...]:
+    """The plans for what lies in ``tree``, from the texts as they were when nothing was reverted."""
+    if not tree.is_dir():
+        raise UsageError(f"--tree {tree} is no folder" if tree.exists() else f"--tree {tree} is not there")
+    try:
+        return plans(selection, library, Index(), against=str(tree.resolve()) + os.sep, sources=originals)
+    except RefusedError as error:
+        if not error.hint.startswith("--against"):
+            raise
+        hint = "name the package's folder, its parent, a checkout (also with src/ or python/), or an environment"
+        raise RefusedError(error.what, place=error.place, nearest=error.nearest, hint=hint) from None
+
+
+def originals(package: Package) -> Sources:
+    """The sources of a package with nothing reverted."""
+    store = Store(root_of(package).resolve())
+    state = states.look(store)
+    texts = {
+        store.file(entry.path): store.bytes_of(entry.path, entry.before.sha256)
+        for entry in state.changed
+        if entry not in state.stale
+    }
+    return Sources(package, texts)
+
+
+def same_patches(state: State, tree: Path, library: Library) -> None:
+    """Raises RefusedError where the parts that are out would come out differently today: then the reverse patches are
+    others than those that were applied."""
+    hint = f"prtoggle restore --tree {state.store.root} puts everything back; then revert what you want"
+    try:
+        now = {
+            file.path: sha256(file.data)
+            for file in new_files(planned(selection_of(state.parts), tree, library), state.store)
+        }
+    except PrtoggleError as error:
+        raise RefusedError(
+            f"what is out here cannot be planned any more: {error.what}", place=error.place, hint=hint
+        ) from error
+    if now != {entry.path: state.digests[entry.path] for entry in state.changed}:
+        names = ", ".join(_names(state.parts))
+        raise RefusedError(f"the reverse patches of {names} are not those that were applied here", hint=hint)
+
+
+def new_files(made: Sequence[Plan], store: Store) -> tuple[NewFile, ...]:
+    """What each file is to become, links resolved. Raises RefusedError for one that lies outside of the tree."""
+    found: dict[str, NewFile] = {}
+    for plan in made:
+        for module in plan.modules:
+            real = module.file.resolve()
+            if not real.is_relative_to(store.root):
+                raise RefusedError(
+                    f"{module.file} is a link to {real}, outside of {store.root}", hint="name the tree that it lies in"
+                )
+            path = real.relative_to(store.root).as_posix()
+            alias = module.file.parent.resolve() / module.file.name
+            names = [path, *([alias.relative_to(store.root).as_posix()] if alias.is_relative_to(store.root) else [])]
+            known = found.get(path)
+            if known is not None and known.data != module.reverted:
+                raise RefusedError(f"{module.file} is another module too, of which something else comes out")
+            more = known.modules if known else ()
+            parts = (*(known.parts if known else ()), *module.parts)
+            found[path] = NewFile(
+                path,
+                tuple(dict.fromkeys((*more, *names))),
+                module.original,
+                module.reverted,
+                tuple(dict.fromkeys(parts)),
+            )
+    return tuple(found[path] for path in sorted(found))
+
+
+def parts_of(made: Sequence[Plan]) -> tuple[Out, ...]:
+    """The parts that come out."""
+    found = []
+    for plan in made:
+        for choice in plan.choices:
+            project = "" if choice.fix.origin.kind == "diff" else choice.fix.project
+            found += [Out(decision.name, project, plan.package.name) for decision in choice.taken]
+    return tuple(dict.fromkeys(found))
+
+
+def _refuse_dirty(state: State, files: Sequence[NewFile], made: Sequence[Plan], force: bool) -> tuple[str, ...]:
+    """Raises RefusedError where somebody edited what is to be changed; returns what could not be looked at."""
+    ours = {entry.path for entry in state.changed}
+    fresh = [file for file in files if file.path not in ours]
+    changed, unlooked = uncommitted([state.store.file(file.path) for file in fresh])
+    differing = [
+        line
+        for plan in made
+        for line in not_as_installed(plan.package, [name for file in fresh for name in file.modules])
+    ]
+    lines = tuple(dict.fromkeys((*changed, *differing)))
+    if lines and not force:
+        raise RefusedError(
+            "; ".join(lines), hint="--force changes them all the same; restore brings back what is there now"
+        )
+    return (*(lines if force else ()), *unlooked)
+
+
+def _tidied(state: State) -> None:
+    if state.untidy and state.journal is not None:
+        goal = tuple(replace(entry, goal=state.digests[entry.path]) for entry in state.entries)
+        tidy(state.store, replace(state.journal, parts=state.parts, entries=goal))
+
+
+def _root(made: Sequence[Plan]) -> Path:
+    roots = tuple(dict.fromkeys(root_of(plan.package).resolve() for plan in made))
+    if len(roots) > 1:
+        names = ", ".join(f"{plan.package.name} in {root_of(plan.package)}" for plan in made)
+        raise RefusedError(f"the packages lie in several folders: {names}", hint="name one of them")
+    return roots[0]
+
+
+def _versions(made: Sequence[Plan]) -> tuple[tuple[str, str], ...]:
+    return tuple((plan.package.name, plan.package.version) for plan in made)
+
+
+def _names(parts: Sequence[Out]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.name for part in parts))
+
+
+def _notes(made: Sequence[Plan]) -> tuple[str, ...]:
+    return tuple(note for plan in made for note in notes(plan))

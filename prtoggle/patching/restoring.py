@@ -1,0 +1,125 @@
+"""``prtoggle restore [SELECTION] --tree DIR``: the files of a tree as they were.
+
+Everything is put back from what was kept, byte for byte, and needs no reverse patch. A part alone is put back by
+planning what stays out anew.
+
+Example::
+
+    restore(None, Path("site-packages"), Library()).restored     # ("27360/slice",)
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from prtoggle import selection as selections
+from prtoggle.errors import SelectionError, UsageError
+from prtoggle.library import Library
+from prtoggle.patching import state as states
+from prtoggle.patching.answer import Answer, Changed, stale_error
+from prtoggle.patching.applying import held, parts_of, planned, same_patches, settled, switch
+from prtoggle.patching.changing import put_back
+from prtoggle.patching.state import Kind, State
+from prtoggle.patching.store import Store
+from prtoggle.patching.trees import only_store
+from prtoggle.patching.values import Out, selection_of
+from prtoggle.selection import Selection
+
+
+def restore(
+    selection: Selection | None,
+    tree: Path,
+    library: Library,
+    *,
+    seconds: float = 2.0,
+    force: bool = False,
+    dry_run: bool = False,
+) -> Answer:
+    """Put back what ``selection`` names, or everything; ``force`` leaves the files that somebody changed since.
+
+    Raises: SelectionError: it names what is not reverted there. RefusedError: files were changed since, or cannot be;
+        none of them was.
+    """
+    if not tree.is_dir():
+        raise UsageError(f"--tree {tree} is no folder" if tree.exists() else f"--tree {tree} is not there")
+    store = only_store(tree)
+    whole = selection is None or selection.everything
+    if store is None:
+        if not whole:
+            raise SelectionError(f"{selection} is not reverted in {tree}", hint="nothing is reverted there")
+        return Answer("", dry_run=dry_run)
+    if dry_run:
+        return _restore(selection, store, library, force=force, dry_run=True)
+    with held(store, seconds):
+        return _restore(selection, store, library, force=force, dry_run=False)
+
+
+def _restore(selection: Selection | None, store: Store, library: Library, *, force: bool, dry_run: bool) -> Answer:
+    if selection is None or selection.everything:
+        return _everything(store, force=force, dry_run=dry_run)
+    state, mended = settled(store, dry_run=dry_run)
+    back = named(selection, state)
+    left = tuple(part for part in state.parts if part not in back)
+    if not left:
+        return replace(_everything(store, force=False, dry_run=dry_run), mended=mended)
+    same_patches(state, store.root, library)
+    made = planned(selection_of(left), store.root, library)
+    answer = Answer(
+        str(store.root),
+        state.journal.packages if state.journal else (),
+        restored=tuple(part.name for part in back),
+        mended=mended,
+        dry_run=dry_run,
+    )
+    return switch(state, parts_of(made), made, force=force, dry_run=dry_run, answer=answer)
+
+
+def _everything(store: Store, *, force: bool, dry_run: bool) -> Answer:
+    state = states.look(store)
+    if state.kind is Kind.STALE and not force:
+        raise stale_error(state)
+    entries = tuple(entry for entry in state.entries if entry not in state.stale)
+    changed = tuple(
+        Changed(entry.path, (), state.digests[entry.path], entry.before.sha256)
+        for entry in state.changed
+        if entry not in state.stale
+    )
+    parts = state.parts or (state.journal.parts if state.journal and changed else ())
+    if not dry_run:
+        put_back(state, entries)
+    return Answer(
+        str(store.root),
+        state.journal.packages if state.journal else (),
+        restored=tuple(dict.fromkeys(part.name for part in parts)),
+        files=changed,
+        forgotten=tuple(str(store.file(entry.path)) for entry in state.stale),
+        dry_run=dry_run,
+    )
+
+
+def named(selection: Selection, state: State) -> tuple[Out, ...]:
+    """Which of the parts that are out ``selection`` names; a bare number names all of its parts that are. Raises
+    SelectionError where it names one that is not out."""
+    found: list[Out] = []
+    for choice in selections.absolute(selection, os.getcwd()).choices:
+        mine = [part for part in state.parts if _same(choice, part)]
+        wanted = [part for part in mine if choice.parts is None or set(part.choice.parts or ()) <= set(choice.parts)]
+        missing = set(choice.parts or ()) - {name for part in wanted for name in part.choice.parts or ()}
+        if not wanted or missing:
+            out = ", ".join(dict.fromkeys(part.name for part in state.parts))
+            what = ", ".join(f"{choice.number}/{name}" for name in sorted(missing)) or str(choice)
+            raise SelectionError(
+                f"{what} is not reverted in {state.store.root}",
+                hint=f"out are: {out}" if out else "nothing is reverted there",
+            )
+        found += wanted
+    return tuple(dict.fromkeys(found))
+
+
+def _same(choice: selections.Choice, part: Out) -> bool:
+    other = part.choice
+    if (choice.kind, choice.number, choice.path) != (other.kind, other.number, other.path):
+        return False
+    return not choice.project or not other.project or choice.project.lower() == other.project.lower()

@@ -1,0 +1,158 @@
+"""The folder beside a package that keeps the journal and the files as they were.
+
+It lies in the tree, so that it goes wherever the tree goes: into the next layer of a container image, say. Nothing in
+it is a module, and it tells git to pass over it.
+
+Example::
+
+    store = Store(Path("site-packages"))
+    store.read()                  # Journal(...), or None
+    store.kept("sglang/x.py", digest).read_bytes()
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from prtoggle.errors import RefusedError
+from prtoggle.packages import TREE_FOLDER as FOLDER
+from prtoggle.patching import writing
+from prtoggle.patching.values import Entry, Journal, read_journal, written
+
+JOURNAL, LOCK, FILES, NEW = "journal.json", "lock", "files", "journal.new"
+_TEXTS = {
+    ".gitignore": b"*\n",
+    "README": b"Made by `prtoggle revert --tree`: the journal of what it changed beside this folder, and the files as\n"
+    b"they were before. `prtoggle restore --tree` puts them back and takes this folder away.\n",
+}
+
+
+@dataclass(frozen=True)
+class Store:
+    """The folder of the tree at ``root`` (no link is on that path)."""
+
+    root: Path
+
+    @property
+    def folder(self) -> Path:
+        return self.root / FOLDER
+
+    @property
+    def there(self) -> bool:
+        """Whether there is one: something was changed, or somebody was about to."""
+        return self.folder.is_dir()
+
+    @property
+    def lock(self) -> Path:
+        return self.folder / LOCK
+
+    def file(self, path: str) -> Path:
+        """A path of the journal as a file's."""
+        return self.root / path
+
+    def kept(self, path: str, digest: str) -> Path:
+        """Where the bytes with that hash are kept that the file at ``path`` has, or had."""
+        return self.folder / FILES / writing.sha256(f"{path}\0{digest}".encode("utf-8", "surrogatepass"))[:40]
+
+    def bytes_of(self, path: str, digest: str) -> bytes:
+        """The kept bytes. Raises RefusedError where they are not there, or not those."""
+        file = self.kept(path, digest)
+        data = writing.read(file)
+        if data is None or writing.sha256(data) != digest:
+            what = "is gone" if data is None else "was changed"
+            raise RefusedError(f"what was kept of {path} {what} ({file})", hint=REINSTALL)
+        return data
+
+    def make(self) -> None:
+        """The folder is there. Raises RefusedError where it cannot be."""
+        try:
+            if self.folder.is_symlink():
+                raise RefusedError(f"{self.folder} is a link, expected a folder of prtoggle")
+            (self.folder / FILES).mkdir(parents=True, exist_ok=True)
+            for name, text in _TEXTS.items():
+                if not (self.folder / name).exists():
+                    (self.folder / name).write_bytes(text)
+        except OSError as error:
+            raise RefusedError(
+                f"{self.root} cannot be written to: {error.strerror}",
+                hint="run it as the user that the files belong to",
+            ) from error
+
+    def read(self) -> Journal | None:
+        """The journal; None where there is none. Raises RefusedError for one that cannot be read."""
+        data = writing.read(self.folder / JOURNAL)
+        if data is None:
+            if (self.folder / JOURNAL).exists():
+                raise RefusedError(f"{self.folder / JOURNAL} cannot be read")
+            return None
+        try:
+            return read_journal(data)
+        except ValueError as error:
+            raise RefusedError(f"{self.folder / JOURNAL} is no journal: {error}", hint=REINSTALL) from None
+
+    def write(self, journal: Journal) -> None:
+        """The journal is on the disk."""
+        new = self.folder / NEW
+        writing.remove(new)
+        writing.make(new, written(journal), 0o644)
+        os.replace(new, self.folder / JOURNAL)
+        writing.sync_folder(self.folder)
+
+    def keep(self, path: str, data: bytes, mode: int) -> None:
+        """A copy of ``data`` is on the disk, readable by those who could read the file."""
+        file = self.kept(path, writing.sha256(data))
+        writing.remove(file)
+        writing.make(file, data)
+        os.chmod(file, mode)
+
+    def keep_as_it_is(self, path: str, digest: str) -> None:
+        """As :meth:`keep`, of the file that stands at ``path``, for a moment: by a second name where that can be."""
+        kept = self.kept(path, digest)
+        writing.remove(kept)
+        try:
+            os.link(self.file(path), kept)
+        except OSError:
+            writing.make(kept, self.file(path).read_bytes())
+
+    def tidy(self, journal: Journal | None) -> None:
+        """Only what ``journal`` needs is left of the folder; nothing at all without one. To be called under the
+        lock."""
+        if journal is None:
+            writing.remove(self.folder / JOURNAL)
+        needed = (
+            {self.kept(path, digest) for entry in journal.entries for path, digest in _kept(entry)}
+            if journal
+            else set()
+        )
+        for file in _files(self.folder / FILES):
+            if file not in needed:
+                writing.remove(file)
+        writing.remove(self.folder / NEW)
+        if journal is not None:
+            return
+        for name in (*_TEXTS, LOCK):
+            writing.remove(self.folder / name)
+        for folder in (self.folder / FILES, self.folder):
+            try:
+                os.rmdir(folder)
+            except OSError:
+                pass  # something of somebody else is in it
+
+
+REINSTALL = "reinstall the package, or check the files out anew, and delete the folder"
+
+
+def _kept(entry: Entry) -> tuple[tuple[str, str], ...]:
+    return (
+        (entry.path, entry.before.sha256),
+        *((each.path, each.look.sha256) for each in entry.compiled),
+    )
+
+
+def _files(folder: Path) -> tuple[Path, ...]:
+    try:
+        return tuple(sorted(folder.iterdir()))
+    except OSError:
+        return ()

@@ -1,0 +1,48 @@
+"""Which tree a folder is in, or holds: a ``site-packages``, a package's own folder, a checkout, an environment.
+
+Example::
+
+    only_store(Path("checkout"))      # Store(Path("checkout/python"))
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prtoggle.errors import RefusedError, UsageError
+from prtoggle.packages import Package, locate
+from prtoggle.patching.store import Store
+
+
+def root_of(package: Package) -> Path:
+    """The folder that the package lies in."""
+    top = package.locations[0] if package.locations else package.file
+    if top is None:
+        raise RefusedError(f"{package.label} has no folder: its files cannot be changed")
+    return top.parent
+
+
+def stores_in(folder: Path) -> tuple[Store, ...]:
+    """Every tree in ``folder`` of which something was changed."""
+    base = folder.resolve()
+    places = [base, base / "python", base / "src", *sorted(base.glob("lib/python3*/site-packages"))]
+    if (base / "__init__.py").is_file():
+        places.append(base.parent)
+    return tuple(store for store in map(Store, places) if store.there)
+
+
+def only_store(folder: Path) -> Store | None:
+    """The one tree in ``folder`` of which something was changed. Raises UsageError where there are several."""
+    found = stores_in(folder)
+    if len(found) > 1:
+        raise UsageError(
+            f"{folder} holds several trees whose files were changed",
+            hint=f"name one: {', '.join(str(s.root) for s in found)}",
+        )
+    return found[0] if found else None
+
+
+def version_of(name: str, root: Path) -> str:
+    """The version of a package in the tree, as it is now; an empty string where it is not known."""
+    package = locate(name, [str(root)])
+    return package.version if package else ""

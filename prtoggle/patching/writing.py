@@ -1,0 +1,126 @@
+"""One file replaced at once, and so that it is on the disk: the new one beside it, synced, then renamed over it.
+
+The new file gets the mode, extended attributes (access lists among them) and, where the system lets us, the owner of
+the old one. A file is never written through: another name of it (a hard link into a package manager's cache) keeps the
+old text.
+
+Example::
+
+    temporary = stage(root / "a.py", b"x = 1\\n", mode=0o644, owner=(0, 0), mtime_ns=later)
+    os.replace(temporary, root / "a.py")
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+from pathlib import Path
+
+from prtoggle.patching.values import Look
+
+TEMPORARY = ".prtoggle-"
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def read(path: Path) -> bytes | None:
+    """The bytes of a regular file, no link followed at its end; None where there is none."""
+    try:
+        found = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return None
+    with open(found, "rb") as file:
+        try:
+            return file.read() if stat.S_ISREG(os.fstat(found).st_mode) else None
+        except OSError:
+            return None
+
+
+def look(path: Path, data: bytes) -> Look:
+    """How the file at ``path`` is, whose bytes are ``data``."""
+    found = os.lstat(path)
+    return Look(sha256(data), stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid, found.st_mtime_ns)
+
+
+def temporary(path: Path) -> Path:
+    """Where the new file for ``path`` is made ready: always the same name, so that one left behind can be found."""
+    return path.with_name(f"{TEMPORARY}{sha256(os.fsencode(path.name))[:16]}.tmp")
+
+
+def stage(path: Path, source: bytes | Path, like: Look, mtime_ns: int) -> Path:
+    """A new file beside ``path``, ready to be renamed over it: with ``source`` as its bytes, or as a second name of the
+    kept file ``source``, which takes no room on the disk."""
+    new = temporary(path)
+    remove(new)
+    if isinstance(source, Path):
+        try:
+            os.link(source, new)
+            _dress(new, path, like, mtime_ns)
+            return new
+        except OSError:  # no links on this file system, or the kept file belongs to somebody else
+            remove(new)
+            source = source.read_bytes()
+    make(new, source)
+    _dress(new, path, like, mtime_ns)
+    sync_file(new)
+    return new
+
+
+def make(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """A new file with ``data``, on the disk. Raises FileExistsError where there is one."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    with open(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _dress(new: Path, old: Path, like: Look, mtime_ns: int) -> None:
+    try:
+        shutil.copystat(old, new, follow_symlinks=False)  # extended attributes; what follows is better known
+    except OSError:
+        pass  # there is no old one, or its attributes are not ours to give
+    found = os.lstat(new)
+    if (found.st_uid, found.st_gid) != (like.uid, like.gid):
+        try:
+            os.chown(new, like.uid, like.gid, follow_symlinks=False)
+        except OSError:
+            pass  # only root may; `changed_owner` says so
+    os.chmod(new, like.mode)
+    os.utime(new, ns=(mtime_ns, mtime_ns))
+
+
+def changed_owner(path: Path, like: Look) -> str:
+    """That the file belongs to somebody else than it did, or an empty string."""
+    found = os.lstat(path)
+    if found.st_uid == like.uid:
+        return ""
+    return f"{path}: belongs to user {found.st_uid} now, and to {like.uid} before: only root can keep the owner"
+
+
+def remove(path: Path) -> None:
+    """``path`` is not there afterwards."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def sync_file(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_folder(path: Path) -> None:
+    """The names in ``path`` are on the disk; some file systems cannot be asked."""
+    try:
+        sync_file(path)
+    except OSError:
+        pass
