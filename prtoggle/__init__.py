@@ -6,6 +6,7 @@ In a running process::
         ...
 
 This module is imported inside the target's processes: it imports nothing until one of its functions is asked for.
+(PYTEST_DONT_REWRITE: pytest takes all of a distribution with a plugin for part of it, and warns where it is loaded.)
 """
 
 __version__ = "0.1.0"

@@ -41,6 +41,8 @@ THIRD_PARTY = {
         "versionrange",
     },
     "torch": {"scenario_runner"},
+    "pytest": {"pytest_plugin"},
+    "_pytest": {"pytest_plugin.protocol"},
 }
 """Who may import what is not in the standard library; a package's name stands for all its modules too."""
 
