@@ -8,7 +8,7 @@ any order: ties are broken by chance, with a seed made of the trials.
 
 Example::
 
-    match search(("a", "b", "c"), tried, confidence=0.99, width=4):
+    match search(("a", "b", "c"), tried, Terms(confidence=0.99), width=4):
         case Ask(subsets): ...      # run them, and ask again with all that was tried
         case Found() as answer: ...
 """
@@ -17,14 +17,19 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from prtoggle.bisect.hypotheses import Guess, Posterior, Prior, Trials
+from prtoggle.bisect.hypotheses import Guess, Posterior, Prior
 from prtoggle.bisect.packing import Packing
 from prtoggle.bisect.rates import Rates, capacity
-from prtoggle.bisect.values import Ask, Belief, Culprit, Direction, Found, Subset, Tried
+from prtoggle.bisect.tally import Trials
+from prtoggle.bisect.values import Ask, Belief, Culprit, Direction, Found, Subset, Terms, Tried
 
+TERMS = Terms()
+TIMES = 5
+LEAST = 100
+"""The search gives up after so many times what it should take, but not before so many trials."""
 EXAMPLES = 16
 SMALL_PART = 0.05
 SKIPS = 30
@@ -34,14 +39,9 @@ SKIPS = 30
 def search(
     candidates: Sequence[str],
     tried: Iterable[Tried],
+    terms: Terms = TERMS,
     *,
-    confidence: float = 0.99,
     width: int = 1,
-    weights: Mapping[str, float] | None = None,
-    max_size: int = 6,
-    direction: Direction | None = None,
-    fails: float | None = None,
-    fails_without: float | None = None,
     running: Iterable[Subset] = (),
 ) -> Ask | Found:
     """What to try next, or the answer.
@@ -49,83 +49,43 @@ def search(
     Args:
         candidates: their order counts for nothing.
         tried: every trial so far, in any order, also such as no search asked for.
-        confidence: how probable the answer must be, above one half.
+        terms: what is known beforehand, and what is asked.
         width: how many more trials can be started now.
-        weights: how likely each candidate is, in any unit; one where it is not said.
-        max_size: up to so many candidates may be needed together.
-        direction: where it is known beforehand.
-        fails: how often it fails with the culprit in force, where that is known.
-        fails_without: how often it fails without, where that is known; 0 where it never does.
         running: trials that are under way, so that none is asked for that says the same.
     """
-    flaky = Flaky(
-        candidates,
-        confidence=confidence,
-        weights=weights,
-        max_size=max_size,
-        direction=direction,
-        fails=fails,
-        fails_without=fails_without,
-    )
-    for each in tried:
-        flaky.add(each)
-    return flaky.step(width, running)
+    return Flaky(candidates, terms, tried).step(width, running)
 
 
-def believe(
-    candidates: Sequence[str],
-    tried: Iterable[Tried],
-    *,
-    confidence: float = 0.99,
-    weights: Mapping[str, float] | None = None,
-    max_size: int = 6,
-    direction: Direction | None = None,
-    fails: float | None = None,
-    fails_without: float | None = None,
-    most: int = 20,
-) -> Belief:
+def believe(candidates: Sequence[str], tried: Iterable[Tried], terms: Terms = TERMS, *, most: int = 20) -> Belief:
     """What ``search`` believes after these trials, and about how many more it will take."""
-    flaky = Flaky(
-        candidates,
-        confidence=confidence,
-        weights=weights,
-        max_size=max_size,
-        direction=direction,
-        fails=fails,
-        fails_without=fails_without,
-    )
-    for each in tried:
-        flaky.add(each)
-    return flaky.belief(most)
+    return Flaky(candidates, terms, tried).belief(most)
 
 
 class Flaky:
     """The same for whoever adds one trial after the other: ``search`` over all that was added."""
 
-    def __init__(
-        self,
-        candidates: Sequence[str],
-        *,
-        confidence: float = 0.99,
-        weights: Mapping[str, float] | None = None,
-        max_size: int = 6,
-        direction: Direction | None = None,
-        fails: float | None = None,
-        fails_without: float | None = None,
-        shares: Mapping[int, float] | None = None,
-    ) -> None:
+    def __init__(self, candidates: Sequence[str], terms: Terms = TERMS, tried: Iterable[Tried] = ()) -> None:
         if len(set(candidates)) != len(candidates):
             raise ValueError(f"candidates twice: {sorted(candidates)}")
-        if not 0.5 < confidence < 1:
-            raise ValueError(f"a confidence is above 0.5 and below 1, not {confidence}")
-        self.confidence, self.direction, self.fails = confidence, direction, fails
+        self.terms = terms
         self.trials = Trials(sorted(candidates))
-        rates = rates_of(fails, fails_without)
-        self.prior = Prior(self.trials.names, weights or {}, rates, direction, max_size, shares)
+        rates = rates_of(terms.fails, terms.fails_without)
+        self.prior = Prior(self.trials.names, terms.weights or {}, rates, terms.direction, terms.max_size, terms.shares)
+        self._known: Posterior | None = None
+        for each in tried:
+            self.add(each)
 
     def add(self, tried: Tried) -> None:
         """Take in a trial."""
         self.trials.add(tried.subset, tried.outcome)
+        self._known = None
+
+    @property
+    def posterior(self) -> Posterior:
+        """What is believed after all that was added."""
+        if self._known is None:
+            self._known = self.prior.after(self.trials, self.terms.confidence)
+        return self._known
 
     def step(self, width: int = 1, running: Iterable[Subset] = ()) -> Ask | Found:
         """What to try next, or the answer."""
@@ -134,17 +94,26 @@ class Flaky:
             return Found(None, (), True, "there are no candidates")
         under_way = [trials.mask(each) for each in running]
         ends = (
-            [] if self.direction else [end for end in (0, trials.everything) if end not in (*trials.seen, *under_way)]
+            []
+            if self.terms.direction
+            else [end for end in (0, trials.everything) if end not in (*trials.seen, *under_way)]
         )
         ends = [end for end in ends if not trials.skipped[end]]
         if ends:
             return Ask(tuple(trials.subset(end) for end in ends[: max(1, width)]))
         skipped = sum(trials.skipped.values())
-        posterior = self.prior.after(trials, self.confidence)
-        if posterior.best.chance >= self.confidence:
-            return self._found(posterior.best)
+        posterior = self.posterior
+        if posterior.impossible:
+            return self._given_up("what was seen cannot be, if it never fails without a culprit")
+        if posterior.settled(self.terms.confidence):
+            return self._found(posterior)
+        if self.exhausted:
+            if posterior.sure >= self.terms.confidence:  # of some culprits, and not that they are all
+                return self._found(posterior)
+            needs = f"{TIMES} times what it should take, about {math.ceil(self.needs)}"
+            return self._given_up(f"stopped after {trials.count} trials, {needs}")
         if skipped > SKIPS and skipped > trials.count:
-            return self._given_up(posterior, f"{skipped} of {skipped + trials.count} trials were skipped")
+            return self._given_up(f"{skipped} of {skipped + trials.count} trials were skipped")
         chance = random.Random(trials.seed)
         packing = Packing(
             (*_that_count(posterior), *self._examples(posterior, chance)), posterior.none, trials.everything
@@ -161,7 +130,7 @@ class Flaky:
     def _end(self, posterior: Posterior) -> list[int]:
         """The end at which it should fail, now and then (once more whenever the trials have doubled): how often it does
         keeps apart those who explain little, of whom one who fails seldom and "none" would else look alike for long."""
-        if self.fails is not None:
+        if self.terms.fails is not None:
             return []
         fixed = sum(guess.chance for guess in posterior.guesses if guess.direction is Direction.FIXED)
         reverted = sum(guess.chance for guess in posterior.guesses if guess.direction is Direction.REVERTED)
@@ -180,46 +149,58 @@ class Flaky:
 
     def belief(self, most: int = 20) -> Belief:
         """What is believed now."""
-        trials = self.trials
-        posterior = self.prior.after(trials, self.confidence)
-        best = posterior.best if posterior.best.mask else posterior.guesses[0] if posterior.guesses else posterior.none
+        trials, posterior = self.trials, self.posterior
+        likely = posterior.likely
         members = sorted(zip(trials.names, posterior.members, strict=True), key=lambda pair: (-pair[1], pair[0]))
+        sets, either = (
+            tuple((trials.subset(guess.mask), guess.chance) for guess in posterior.guesses if guess.either is kind)
+            for kind in (False, True)
+        )
         return Belief(
-            tuple((trials.subset(guess.mask), guess.chance) for guess in posterior.guesses[:most]),
+            sets[:most],
             posterior.none.chance,
             posterior.beyond,
             tuple(members),
-            best.fails,
-            best.without,
-            self._left(posterior),
+            likely.fails,
+            likely.without,
+            0.0 if posterior.settled(self.terms.confidence) else self._runs(posterior.best.chance),
+            either[:most],
         )
 
-    def _left(self, posterior: Posterior) -> float:
-        """About how many more trials: the odds that the likeliest still has to gain, a trial at its most."""
-        best = posterior.best
-        if best.chance >= self.confidence:
-            return 0.0
-        rates = best if best.mask else posterior.guesses[0] if posterior.guesses else best
-        bits = math.log2(self.confidence / (1 - self.confidence)) - math.log2(best.chance / (1 - best.chance))
-        return bits / max(capacity(rates.fails, rates.without), 1e-6)
+    @property
+    def needs(self) -> float:
+        """About how many trials it should take to find what is the likeliest now, failing as often as it does."""
+        return self._runs(min(self.prior.chance(self.posterior.likely), 0.5))
 
-    def _found(self, best: Guess) -> Found:
+    @property
+    def exhausted(self) -> bool:
+        """Whether there were so many trials that the search gives up."""
+        return not self.terms.endless and self.trials.count >= max(LEAST, TIMES * self.needs)
+
+    def _runs(self, chance: float) -> float:
+        """About how many trials make this chance the confidence wanted: the odds to be gained, a trial at its most."""
+        wanted, likely = self.terms.confidence, self.posterior.likely
+        bits = math.log2(wanted / (1 - wanted)) - math.log2(chance / (1 - chance))
+        return max(1.0, bits) / max(capacity(likely.fails, likely.without), 1e-6)
+
+    def _found(self, posterior: Posterior) -> Found:
+        best, sure = posterior.best, posterior.sure
         if not best.mask:
             never = not self.trials.bads
             says = "it never fails" if never else "it fails about as often whatever is reverted"
-            return Found(None, (), True, says, confidence=best.chance)
-        culprit = Culprit(self.trials.subset(best.mask))
-        return Found(
-            best.direction,
-            (culprit,),
-            False,
-            "one set was looked for, and there may be others",
-            confidence=best.chance,
-        )
+            return Found(None, (), True, says, confidence=sure)
+        culprits = tuple(Culprit(self.trials.subset(mask)) for mask in best.culprits)
+        without = [counts for mask, counts in self.trials.seen.items() if not best.in_force(mask)]
+        failed, all_ = sum(bad for bad, _ in without), sum(map(sum, without))
+        says = f"it failed in {failed or 'none'} of {all_} trials without {'it' if len(culprits) == 1 else 'them'}"
+        return Found(best.direction, culprits, False, says, confidence=sure)
 
-    def _given_up(self, posterior: Posterior, reason: str) -> Found:
+    def _given_up(self, reason: str) -> Found:
+        posterior = self.posterior
         names = zip(self.trials.names, posterior.members, strict=True)
-        left = frozenset(name for name, chance in names if chance > (1 - self.confidence) / len(self.trials.names))
+        left = frozenset(
+            name for name, chance in names if chance > (1 - self.terms.confidence) / len(self.trials.names)
+        )
         return Found(None, (), False, reason, left, posterior.best.chance)
 
 

@@ -21,8 +21,9 @@ import math
 import random
 from collections.abc import Container, Sequence
 
-from prtoggle.bisect.hypotheses import Guess, places
+from prtoggle.bisect.hypotheses import Guess
 from prtoggle.bisect.rates import entropy
+from prtoggle.bisect.tally import places
 from prtoggle.bisect.values import Direction
 
 WORLDS = 64
@@ -86,7 +87,7 @@ class Packing:
         for at in order:
             guess = self.guesses[at]
             missing = guess.mask & (state.mask if guess.direction is Direction.FIXED else ~state.mask)
-            if missing:
+            if missing and not state.on[at]:
                 state.improve(missing)
         turned = True
         for _ in range(2):

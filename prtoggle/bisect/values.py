@@ -12,7 +12,7 @@ Example::
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 Subset = frozenset[str]
@@ -41,6 +41,35 @@ class Tried:
 
     subset: Subset
     outcome: Outcome
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is known before a search by chances begins, and what is asked of it.
+
+    Attributes:
+        confidence: how probable it must be that whoever is named is a culprit, above one half.
+        weights: how likely each candidate is, in any unit; one where it is not said.
+        max_size: up to so many candidates may be needed together, or be culprits each of their own.
+        direction: where it is known.
+        fails: how often it fails with the culprit in force, where that is known.
+        fails_without: how often it fails without, where that is known; 0 where it never does.
+        shares: how probable each number of candidates needed together is (0: none of them); then each alone is none.
+        endless: go on for as long as it takes, also where that is much longer than it should take.
+    """
+
+    confidence: float = 0.99
+    weights: Mapping[str, float] | None = None
+    max_size: int = 6
+    direction: Direction | None = None
+    fails: float | None = None
+    fails_without: float | None = None
+    shares: Mapping[int, float] | None = None
+    endless: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0.5 < self.confidence < 1:
+            raise ValueError(f"a confidence is above 0.5 and below 1, not {self.confidence}")
 
 
 @dataclass(frozen=True)
@@ -95,6 +124,7 @@ class Belief:
 
     Attributes:
         sets: the most probable culprits and their probabilities, the likeliest first.
+        either: the same of sets of culprits, each of which is enough alone.
         none: the probability that it is none of the candidates.
         more: the probability that it takes more candidates together than ``sets`` considers.
         members: candidate -> the probability that it is a member of the culprit.
@@ -110,6 +140,15 @@ class Belief:
     fails: float
     fails_without: float
     runs_left: float
+    either: tuple[tuple[Subset, float], ...] = ()
+
+    @property
+    def likeliest(self) -> tuple[tuple[Subset, ...], float]:
+        """The most probable culprits, none where it is none of the candidates, and how probable that is."""
+        together = [((members,), chance) for members, chance in self.sets[:1]]
+        each = [(tuple(frozenset({name}) for name in sorted(names)), chance) for names, chance in self.either[:1]]
+        found: tuple[tuple[Subset, ...], float] = max([*together, *each, ((), self.none)], key=lambda pair: pair[1])
+        return found
 
 
 @dataclass(frozen=True)

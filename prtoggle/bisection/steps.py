@@ -16,13 +16,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
-from prtoggle.bisect import certain
-from prtoggle.bisect.values import Ask, Belief, Contradiction, Culprit, Direction, Found, Outcome, Step, Tried
+from prtoggle.bisect.values import Ask, Contradiction, Culprit, Direction, Found, Outcome
 from prtoggle.bisection.confirming import Confirming
-from prtoggle.bisection.measured import Measured
+from prtoggle.bisection.searching import Level, Searches
 from prtoggle.bisection.trials import Trials, selection_of
 from prtoggle.bisection.values import FAILURES, Answer, Blamed, Candidate, Settings, State, TrialRecord, Wanted
 
@@ -30,16 +28,6 @@ ENDS_SEEN = 3
 """Where both ends say the same, so often each before that is believed."""
 LOST = 12
 """After so many trials in a row that were no verdict there is nothing to learn from more."""
-
-
-@dataclass(frozen=True)
-class Level:
-    """One search: among ``names``, with ``context`` reverted in every trial."""
-
-    phase: str
-    names: tuple[str, ...]
-    context: tuple[str, ...] = ()
-    direction: Direction | None = None
 
 
 class _ComesAndGoes(Exception):
@@ -74,16 +62,23 @@ class _Stand:
         self.settings, self.candidates, self.records, self.running = settings, candidates, records, running
         self.trials = Trials(candidates, records)
         self.notes: list[str] = []
-        self.aside: dict[str, str] = {}
-        self.belief: Belief | None = None
-        self.left: frozenset[str] = frozenset(each.name for each in candidates)
         self.direction: Direction | None = None
-        self.mode = "metric" if settings.metric else "flaky" if settings.flaky else "certain"
+        self.searches = Searches(
+            "metric" if settings.metric else "flaky" if settings.flaky else "certain",
+            settings,
+            self.trials,
+            tuple(sorted(each.name for each in candidates)),
+            self.running,
+        )
         if self.mode == "certain" and self.trials.disagreeing:
             self._turn_flaky(f"the same trial was good and bad: {selection_of(self.trials.disagreeing)}")
 
+    @property
+    def mode(self) -> str:
+        return self.searches.mode
+
     def _turn_flaky(self, why: str) -> None:
-        self.mode = "flaky"
+        self.searches.mode = "flaky"
         self.notes.append(f"the failure comes and goes ({why}), so every trial counts as a chance only")
 
     def state(self) -> State:
@@ -109,9 +104,9 @@ class _Stand:
             self.records,
             phase,
             self.mode,
-            tuple(sorted(self.aside.items())),
+            tuple(sorted(self.searches.aside.items())),
             tuple(Wanted(self._phase(phase, names, everything), names) for names in wanted),
-            self.belief,
+            self.searches.belief,
             None if answer else self._runs_left(phase),
             tuple(dict.fromkeys((*self.notes, *self.trials.notes))),
             answer,
@@ -120,7 +115,7 @@ class _Stand:
     def _phase(self, phase: str, names: tuple[str, ...], everything: tuple[str, ...]) -> str:
         if phase != "search":
             return phase
-        kept = tuple(name for name in everything if name not in self.aside)
+        kept = tuple(name for name in everything if name not in self.searches.aside)
         return "ends" if names in ((), kept, everything) else "search"
 
     def _room(self, wait: _Wait) -> tuple[tuple[str, ...], ...]:
@@ -142,24 +137,26 @@ class _Stand:
         return _Wait(phase, missing)
 
     def _given_up(self) -> Answer | None:
-        reason = ""
+        reason, more = "", 0
         if self.settings.max_runs and self.trials.runs >= self.settings.max_runs:
-            reason = f"stopped after {self.trials.runs} trials (--max-runs)"
+            reason, more = f"stopped after {self.trials.runs} trials (--max-runs)", 2 * self.trials.runs
         last = self.records[-LOST:]
         if len(last) == LOST and all(each.kind in FAILURES for each in last):
             reason = f"the last {LOST} trials were no verdict: {last[-1].why}"
         if not reason:
             return None
-        confidence = max((chance for _, chance in self.belief.sets[:1]), default=0.0) if self.belief else 0.0
-        return Answer("inconclusive", self.direction, (), confidence, False, reason, tuple(sorted(self.left)))
+        belief = self.searches.belief
+        confidence = belief.likeliest[1] if belief else 0.0
+        left = tuple(sorted(self.searches.left))
+        return Answer("inconclusive", self.direction, (), confidence, False, reason, left, more)
 
     def _runs_left(self, phase: str) -> float | None:
-        if self.belief is not None:
-            return self.belief.runs_left
+        if self.searches.belief is not None:
+            return self.searches.belief.runs_left
         if self.mode == "metric":
             return None
         ends = {"trace": 5, "ends": 4}.get(phase, 2) if phase in ("trace", "search", "ends") else 1
-        return math.ceil(math.log2(max(1, len(self.left)))) + ends
+        return math.ceil(math.log2(max(1, len(self.searches.left)))) + ends
 
     # From the start, with what is known, until something has to be tried
 
@@ -168,19 +165,21 @@ class _Stand:
         if not everything:
             return Answer("none", complete=True, reason="there are no candidates")
         traced = self._trace(everything)
-        names = tuple(name for name in everything if name not in self.aside)
+        names = tuple(name for name in everything if name not in self.searches.aside)
         if not names:
             return Answer("none", complete=True, reason="in the traced run no candidate's code was executed")
         found = self._search(Level("search", names))
-        if self.aside and traced is not None and self._must_take_back(found, traced, names):
+        if self.searches.aside and traced is not None and self._must_take_back(found, traced, names):
             names = everything
             found = self._search(Level("search", names), traced)
             members = {name for culprit in found.culprits for name in culprit.everything}
-            self.aside = {name: why for name, why in self.aside.items() if found.culprits and name not in members}
+            self.searches.aside = {
+                name: why for name, why in self.searches.aside.items() if found.culprits and name not in members
+            }
         if not found.culprits:
             return self._nothing(found, names)
         self.direction = found.direction
-        self.left = found.left
+        self.searches.left = found.left
         culprits = [each.everything for each in found.culprits]
         missing = self._confirming(names).missing(found.culprits)
         if missing:
@@ -207,7 +206,10 @@ class _Stand:
                 raise self._wait("confirm", again)
             seldom = "" if Outcome.BAD in self.trials.outcomes.values() else " (--flaky, if it fails seldom)"
             reason += f"; each end was tried {ENDS_SEEN} times{seldom}"
-        if not found.complete:
+        more = 2 * self.trials.runs if self.searches.stopped and not found.complete else 0
+        if more:
+            reason += f"; --max-runs {more} goes on"
+        elif not found.complete:
             reason += f": {self.trials.why_skipped}" if self.trials.why_skipped else ""
         return Answer(
             "none" if found.complete else "inconclusive",
@@ -217,6 +219,7 @@ class _Stand:
             found.complete,
             reason,
             tuple(sorted(found.left)),
+            more,
         )
 
     def _trace(self, everything: tuple[str, ...]) -> TrialRecord | None:
@@ -234,7 +237,7 @@ class _Stand:
             self.notes.append(f"the traced run was skipped ({done.why}), so nothing is set aside")
             return None
         idle = dict(done.idle)
-        self.aside = {
+        self.searches.aside = {
             each.name: idle[each.parts[0]]
             for each in self.candidates
             if each.parts and all(part in idle for part in each.parts)
@@ -257,12 +260,16 @@ class _Stand:
             differs = end is not None and traced.kind in ("good", "bad") and end.value != traced.kind
             take = differs or (traced.kind == "bad" and bool(found.culprits))
         if take and not found.culprits:
-            self.notes.append(f"taken back in, since nothing else explains it: {', '.join(sorted(self.aside))}")
+            self.notes.append(
+                f"taken back in, since nothing else explains it: {', '.join(sorted(self.searches.aside))}"
+            )
         return take
 
     def _search(self, level: Level, traced: TrialRecord | None = None) -> Found:
         """The end of a search, or what it has to try."""
-        step = self._step(level, traced)
+        if self.mode == "metric" and (asked := self.searches.measures.ends()):
+            raise self._wait("search", asked)
+        step = self.searches.step(level, traced)
         if isinstance(step, Contradiction):
             if self.mode == "metric":
                 more, less = selection_of(step.good), selection_of(step.bad)
@@ -273,60 +280,15 @@ class _Stand:
             raise self._asked(level, step)
         return step
 
-    def _step(self, level: Level, traced: TrialRecord | None) -> Step:
-        tried = self.trials.tried(level.names, level.context)
-        if self.mode == "flaky":
-            from prtoggle.bisect import flaky
-
-            context = set(level.context)
-            running = [frozenset(each) - context for each in self.running if context <= set(each)]
-            names = set(level.names)
-            running = [each for each in running if each <= names]
-            options = {"confidence": self.settings.confidence, "direction": level.direction}
-            room = max(1, self.settings.jobs - len(self.running))
-            step: Step = flaky.search(level.names, tried, width=room, running=running, **options)  # type: ignore[arg-type]
-            if isinstance(step, Ask) and not step.subsets and not self.running:
-                return Found(None, (), False, "every trial that could tell was skipped", frozenset(level.names))
-            if level.phase == "search":
-                self.belief = flaky.believe(level.names, tried, **options)  # type: ignore[arg-type]
-                self.left = frozenset(name for name, chance in self.belief.members if chance > 1e-3)
-            return step
-        if self.mode == "metric":
-            return self._measured(level)
-        if traced is not None:
-            tried = [*tried, Tried(frozenset(level.names), Outcome(traced.kind))]
-        if level.phase == "search":
-            self.left = self.trials.suspects(level.names)
-        limit = self.settings.max_sets if level.phase == "search" else 0
-        return certain.search(level.names, tried, width=self.settings.jobs, limit=limit)
-
-    def _measured(self, level: Level) -> Step:
-        measured = self._measures
-        asked = measured.ends()
-        if asked:
-            raise self._wait("search", asked)
-        if measured.worse_end is None:
-            says = "the number is no worse with everything reverted than with nothing, nor the other way round"
-            return Found(None, (), not measured.no_values, measured.no_values or says, frozenset())
-        tried = [Tried(each, outcome) for each, outcome in measured.judged(level.names, level.context)]
-        width = max(1, self.settings.jobs // 5)
-        limit = self.settings.max_sets if level.phase == "search" else 0
-        return certain.search(level.names, tried, width=width, limit=limit)
-
     def _confirming(self, names: tuple[str, ...]) -> Confirming:
-        measures = self._measures if self.mode == "metric" else None
+        measures = self.searches.measures if self.mode == "metric" else None
         fixed = self.direction is Direction.FIXED
         return Confirming(self.mode, self.trials, frozenset(names), fixed, measures)
-
-    @cached_property
-    def _measures(self) -> Measured:
-        names = tuple(sorted(each.name for each in self.candidates if each.name not in self.aside))
-        return Measured(self.settings, self.trials, names)
 
     def _asked(self, level: Level, step: Ask) -> _Wait:
         wanted = [(*level.context, *subset) for subset in step.subsets]
         if self.mode == "metric":
-            wanted = [names for subset in wanted for names in self._measures.values_for(subset)]
+            wanted = [names for subset in wanted for names in self.searches.measures.values_for(subset)]
         if self.mode == "flaky":  # it knows what is under way
             return _Wait(level.phase, [tuple(sorted(names)) for names in wanted])
         return self._wait(level.phase, wanted)

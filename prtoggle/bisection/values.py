@@ -57,9 +57,10 @@ class Settings:
         match: only what shows this text is bad; empty: the exit code decides.
         metric, worse: a regular expression whose last match is a number, and which way is worse: ``higher``, ``lower``.
         flaky: whether the failure is known to come and go.
+        never_otherwise: whether it is known never to fail without the culprit, which is one of the candidates.
         trace: whether a traced run comes first.
         confidence: how sure the answer must be of a failure that comes and goes, or of a metric.
-        max_runs: trials in all, 0: as many as it takes.
+        max_runs: trials in all, 0: as many as it takes, up to a multiple of what it should take.
         max_sets: stop after so many culprits, 0: all.
         jobs: trials at a time.
         gpus_per_trial: None: those there are, divided by ``jobs``; 0: every trial sees them all.
@@ -77,6 +78,7 @@ class Settings:
     metric: str = ""
     worse: str = ""
     flaky: bool = False
+    never_otherwise: bool = False
     trace: bool = True
     # What may be another on resuming.
     confidence: float = 0.99
@@ -210,6 +212,7 @@ class Answer:
         complete: whether there surely is no other culprit.
         reason: why not, or why there is no answer.
         left: candidates that are neither culprits nor cleared.
+        max_runs: where it stopped after so many trials: a number with which it goes on; else 0.
     """
 
     verdict: str
@@ -219,6 +222,7 @@ class Answer:
     complete: bool = False
     reason: str = ""
     left: tuple[str, ...] = ()
+    max_runs: int = 0
 
     @property
     def exit_code(self) -> int:

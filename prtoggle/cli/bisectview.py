@@ -152,11 +152,12 @@ def left_words(state: State) -> str:
         runs = max(1, round(state.runs_left))
         seconds = time_left(state)
         words.append(f"about {runs} run{'' if runs == 1 else 's'} left" + (f", {duration(seconds)}" if seconds else ""))
-    if state.belief is not None and state.belief.sets:
-        names, probability = state.belief.sets[0]
-        best, wanted = percent(max(probability, state.belief.none)), percent(state.settings.confidence)
-        who = "none of these" if state.belief.none > probability else what(sorted(names))
-        words.append(f"{best} sure of {who}, {wanted} wanted")
+    if state.belief is not None and (state.belief.sets or state.belief.either):
+        culprits, probability = state.belief.likeliest
+        wanted = percent(state.settings.confidence)
+        names = sorted({name for members in culprits for name in members})
+        who = f"{'any of ' if len(culprits) > 1 else ''}{what(names)}" if names else "none of these"
+        words.append(f"{percent(probability)} sure of {who}, {wanted} wanted")
     return "; ".join(words)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prtoggle.bisect import certain
 from prtoggle.bisect.flaky import Flaky, believe, search
 from prtoggle.bisect.rates import Rates, capacity
-from prtoggle.bisect.values import Ask, Direction, Found, Outcome, Subset, Tried
+from prtoggle.bisect.values import Ask, Direction, Found, Outcome, Subset, Terms, Tried
 
 Run = Callable[[Subset], Outcome]
 FEW = 2000
@@ -38,9 +38,21 @@ def flaky_test(culprit: Iterable[str], fails: float, without: float, seed: int, 
     return run
 
 
+def flaky_test_of_any(culprits: Mapping[str, float], seed: int, fixed: Subset | None = None) -> Run:
+    """A test that fails with each of ``culprits`` at a rate of its own, with several of them at the highest."""
+    chance = random.Random(seed)
+
+    def run(reverted: Subset) -> Outcome:
+        active = reverted if fixed is None else fixed - reverted
+        rate = max((rate for name, rate in culprits.items() if name in active), default=0.0)
+        return Outcome.BAD if chance.random() < rate else Outcome.GOOD
+
+    return run
+
+
 def finish(candidates: tuple[str, ...], run: Run, *, width: int = 1, **how: object) -> tuple[Found, int, int]:
     """The answer, the trials and the rounds that it took."""
-    flaky = Flaky(candidates, **how)  # type: ignore[arg-type]
+    flaky = Flaky(candidates, Terms(**how))  # type: ignore[arg-type]
     trials = rounds = 0
     while isinstance(step := flaky.step(width), Ask):
         assert 0 < len(step.subsets) <= width
@@ -134,6 +146,53 @@ def test_several_that_are_needed_together_are_found(size: int, fails: float) -> 
         assert named_by(found) == [culprit]
 
 
+@pytest.mark.parametrize(("count", "fails"), [(2, 0.5), (2, 1.0), (3, 1.0)])
+@pytest.mark.parametrize("direction", Direction)
+def test_several_each_of_which_is_enough_are_all_found(count: int, fails: float, direction: Direction) -> None:
+    candidates = named(8)
+    fixed = frozenset(candidates) if direction is Direction.FIXED else None
+    for seed in range(4):
+        culprits = random.Random(seed).sample(candidates, count)
+        run = flaky_test_of_any({name: fails for name in culprits}, seed, fixed)
+        found, _, _ = finish(candidates, run)
+        assert found.direction is direction
+        assert sorted(named_by(found), key=sorted) == [{name} for name in sorted(culprits)]
+        assert found.confidence >= 0.99
+        assert "trials without them" in found.reason
+
+
+@pytest.mark.parametrize(("often", "seldom"), [(0.5, 0.2), (0.9, 0.1), (0.3, 0.25)])
+def test_of_two_that_fail_at_other_rates_a_right_one_is_named_at_least(often: float, seldom: float) -> None:
+    candidates = named(8)
+    for seed in range(5):
+        two = random.Random(seed).sample(candidates, 2)
+        found, trials, _ = finish(candidates, flaky_test_of_any(dict(zip(two, (often, seldom), strict=True)), seed))
+        assert {name for members in named_by(found) for name in members} <= set(two)
+        assert found.culprits or found.left >= set(two)
+        assert trials < 600
+
+
+def test_a_search_that_leads_nowhere_ends_with_what_is_left_and_goes_on_where_it_is_to() -> None:
+    candidates = named(7)
+    run = flaky_test_of_any(dict.fromkeys(candidates, 0.5), 0)  # all of them: nothing has so many for likely
+    flaky = Flaky(candidates)
+    while isinstance(step := flaky.step(), Ask):
+        flaky.add(Tried(step.subsets[0], run(step.subsets[0])))
+        assert flaky.trials.count < FEW
+    assert (step.culprits, step.complete, step.direction) == ((), False, None)
+    assert step.left
+    assert f"stopped after {flaky.trials.count} trials, 5 times what it should take" in step.reason
+    tried = [Tried(flaky.trials.subset(mask), outcome) for mask, outcome in trials_of(flaky)]
+    assert search(candidates, tried) == step
+    assert isinstance(search(candidates, tried, Terms(endless=True)), Ask)
+
+
+def trials_of(flaky: Flaky) -> Iterator[tuple[int, Outcome]]:
+    for mask, (bad, good) in flaky.trials.seen.items():
+        yield from ((mask, Outcome.BAD) for _ in range(bad))
+        yield from ((mask, Outcome.GOOD) for _ in range(good))
+
+
 @given(st.integers(0, 1000), st.randoms(use_true_random=False))
 @settings(max_examples=30, deadline=None)
 def test_the_next_trial_follows_from_what_was_tried_in_any_order(seed: int, chance: random.Random) -> None:
@@ -221,13 +280,15 @@ def test_what_is_believed_adds_up() -> None:
     while isinstance(step := search(candidates, tried), Ask):
         belief = believe(candidates, tried, most=1000)
         lefts.append(belief.runs_left)
-        assert sum(chance for _, chance in belief.sets) + belief.none + belief.more == pytest.approx(1, abs=1e-3)
+        sets = sum(chance for _, chance in (*belief.sets, *belief.either))
+        assert sets + belief.none + belief.more == pytest.approx(1, abs=1e-3)
         assert [chance for _, chance in belief.sets] == sorted((chance for _, chance in belief.sets), reverse=True)
         assert belief.fails > belief.fails_without
         tried += [Tried(subset, run(subset)) for subset in step.subsets]
     belief = believe(candidates, tried)
     assert belief.members[0][0] == "c001"
-    assert belief.sets[0] == (frozenset({"c001"}), step.confidence)
+    assert belief.likeliest == ((frozenset({"c001"}),), belief.sets[0][1])
+    assert 0.9 <= belief.sets[0][1] <= step.confidence
     assert (min(lefts) > 0, belief.runs_left) == (True, 0)
 
 
@@ -254,5 +315,5 @@ def test_what_cannot_be_searched_is_an_error() -> None:
     with pytest.raises(ValueError, match="twice"):
         search(("a", "a"), ())
     with pytest.raises(ValueError, match="confidence"):
-        search(("a",), (), confidence=1.0)
+        Terms(confidence=1.0)
     assert search((), ()) == Found(None, (), True, "there are no candidates")
