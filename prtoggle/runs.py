@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from prtoggle.errors import RefusedError
 from prtoggle.runtime import cache
 
 KEPT = 20
@@ -32,7 +33,7 @@ def root() -> Path | None:
 
 def create(base: Path | None = None, *, keep: int = KEPT) -> Path:
     """A new folder that only the user can read, under ``base`` (:func:`root`), or a temporary one where there is no
-    room."""
+    room; refused where there is neither."""
     base = base or root()
     if base is not None:
         try:
@@ -43,7 +44,13 @@ def create(base: Path | None = None, *, keep: int = KEPT) -> Path:
         else:
             prune(base, keep=keep)
             return made
-    return Path(tempfile.mkdtemp(prefix="prtoggle-run-"))
+    try:
+        return Path(tempfile.mkdtemp(prefix="prtoggle-run-"))
+    except OSError as error:
+        raise RefusedError(
+            "no folder can be written, neither the cache nor a temporary one, so what processes do cannot be reported",
+            hint="set PRTOGGLE_CACHE to a folder that can be; setting PRTOGGLE_REVERT for the command alone needs none",
+        ) from error
 
 
 def _make(base: Path) -> Path:

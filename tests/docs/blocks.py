@@ -3,7 +3,8 @@
 A block's first line says what it is: the language, then words and ``key=value``::
 
     ```console                   run: "$ " begins a command, "> " continues it, the rest is what it prints
-    ```console network           not run here: needs an index, ``gpu`` a GPU, ``torch`` torch, ``sglang`` SGLang
+    ```console network           not run here: needs an index, ``gpu`` a GPU, ``torch`` torch, ``sglang`` SGLang,
+                                 ``ray`` Ray, ``docker`` a container engine, ``slurm`` a cluster
     ```yaml file=fixes/pr7_x/revert.yaml     written to that file of the document's folder before what follows is run
 
 In expected output ``...`` stands for any text within a line, and alone on its line for any lines. A command that ends with
@@ -24,7 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-NEEDS = frozenset({"network", "gpu", "torch", "sglang"})
+NEEDS = frozenset({"network", "gpu", "torch", "sglang", "ray", "docker", "slurm"})
 SHOWN_ROOT = "/srv/app"
 """What the folder of a document is called in it."""
 
