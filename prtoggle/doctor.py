@@ -45,7 +45,11 @@ print(json.dumps(found))
 
 
 def examine(
-    *, dirs: Sequence[Path] = (), environ: Mapping[str, str] | None = None, site_folders: Sequence[Path] | None = None
+    *,
+    dirs: Sequence[Path] = (),
+    environ: Mapping[str, str] | None = None,
+    site_folders: Sequence[Path] | None = None,
+    trees: Sequence[Path] = (),
 ) -> Iterator[Finding]:
     """Every finding, one after another."""
     env = os.environ if environ is None else environ
@@ -60,6 +64,7 @@ def examine(
         ("leftovers", _leftovers),
         ("fixes", lambda: _fixes(dirs, env)),
         ("targets", lambda: _targets(dirs, env)),
+        ("files", lambda: _files(dirs, env, trees)),
         ("variables", lambda: variables(dirs, env)),
         ("pip", _pip),
     )
@@ -302,6 +307,16 @@ def _targets(dirs: Sequence[Path], environ: Mapping[str, str]) -> Iterator[Findi
         else:
             believed = "" if package.believed else f"; its version is not relied on ({package.why})"
             yield Finding("targets", "ok", f"{package.label} at {package.where}{believed}")
+
+
+def _files(dirs: Sequence[Path], environ: Mapping[str, str], trees: Sequence[Path]) -> Iterator[Finding]:
+    """What ``revert --tree`` changed in the packages that are installed, and in ``trees``."""
+    from prtoggle.library import Library
+    from prtoggle.patching.findings import findings
+
+    library = Library(dirs, environ=environ)
+    found = (library.find(name) for name in library.package_names)
+    return findings(trees, [each.changed_tree for each in found if each is not None and each.changed_tree])
 
 
 def _pip() -> Iterator[Finding]:

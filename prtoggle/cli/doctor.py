@@ -14,6 +14,7 @@ _EPILOG = """\b
 Examples:
   prtoggle doctor
   python -m prtoggle doctor --json       (of this very interpreter)
+  prtoggle doctor --tree ./checkout      (also what revert --tree changed there)
 
 \b
 Exit code 1 where something is bad; warnings alone are fine.
@@ -21,16 +22,24 @@ Exit code 1 where something is bad; warnings alone are fine.
 
 
 @click.command("doctor", epilog=_EPILOG)
+@click.option(
+    "--tree",
+    "trees",
+    metavar="DIR",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Also look at what `revert --tree DIR` changed; repeatable.",
+)
 @fixes_option
 @json_option
-def command(fixes: tuple[Path, ...], as_json: bool) -> int:
+def command(trees: tuple[Path, ...], fixes: tuple[Path, ...], as_json: bool) -> int:
     """What is wrong with this installation: its .pth file, its boot, its cache, its fixes,
     the packages that they are for, and whether what its variables select can be had."""
     from prtoggle.doctor import examine
 
     with render.progress() as say:
         say("starting processes to see whether a selection reaches them")
-        findings = list(examine(dirs=fixes))
+        findings = list(examine(dirs=fixes, trees=trees))
     bad = any(finding.state == "bad" for finding in findings)
     if as_json:
         render.json({"findings": [asdict(finding) for finding in findings], "exit_code": int(bad)})

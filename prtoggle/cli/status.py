@@ -1,14 +1,16 @@
-"""``prtoggle status``: which processes run with which reverts, now and in the last run.
+"""``prtoggle status``: which processes run with which reverts, now and in the last run; what is out of files.
 
 Example::
 
     prtoggle status --pid 4711
+    prtoggle status --tree ./checkout
 """
 
 from __future__ import annotations
 
 import shlex
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +18,8 @@ import click
 from prtoggle.cli import render
 from prtoggle.cli.context import json_option
 from prtoggle.cli.livewords import part_words, when
+from prtoggle.cli.treewords import report_state, tree_option
+from prtoggle.errors import UsageError
 
 if TYPE_CHECKING:
     from prtoggle.lastrun import LastRun
@@ -24,18 +28,23 @@ _EPILOG = """\b
 Examples:
   prtoggle status              (every process that takes requests, and the last prtoggle run)
   prtoggle status --pid 4711   (one process, and its Python children)
+  prtoggle status --tree DIR   (what revert --tree took out of the files there)
 
 \b
-Exit codes: 0 every process answered; 2 no such process; 3 one could not be asked.
+Exit codes: 0 every process answered; 2 no such process or folder; 3 one could
+not be asked.
 """
 
 
 @click.command("status", epilog=_EPILOG)
 @click.option("--pid", "pids", type=int, metavar="N", multiple=True, help="A process and its children; repeatable.")
+@tree_option("What `revert --tree DIR` took out of the files there.")
 @json_option
-def command(pids: tuple[int, ...], as_json: bool) -> int:
+def command(pids: tuple[int, ...], tree: Path | None, as_json: bool) -> int:
     """Which processes run with which reverts: those started with PRTOGGLE_CONTROL=1, and those of the last prtoggle
     run."""
+    if tree is not None:
+        return _of_tree(tree, bool(pids), as_json)
     from prtoggle import remote
     from prtoggle.cli.livewords import processes
     from prtoggle.lastrun import last_run
@@ -66,6 +75,16 @@ def command(pids: tuple[int, ...], as_json: bool) -> int:
     if last is not None:
         _show(last)
     return code
+
+
+def _of_tree(tree: Path, also_pids: bool, as_json: bool) -> int:
+    from prtoggle.patching.state import look
+    from prtoggle.patching.trees import only_store
+
+    if also_pids:
+        raise UsageError("--pid and --tree stand together", hint="ask for processes, or for files, one at a time")
+    store = only_store(tree)
+    return report_state(look(store) if store else None, as_json, tree=tree)
 
 
 _HEADER = ("pid", "reverted", "how", "process")

@@ -118,7 +118,7 @@ def report_state(state: State | None, as_json: bool, *, tree: Path) -> int:
     packages = (
         ", ".join(f"{name} {version}".strip() for name, version in state.journal.packages) if state.journal else ""
     )
-    since = f", since {state.journal.time}" if state.journal else ""
+    since = f" since {state.journal.time}" if state.journal and parts else ""
     render.out(f"{packages} in {state.store.root}: {', '.join(parts) + ' ' if parts else ''}{kind}{since}")
     render.table(
         [(entry.path, _file_state(state, entry.path), ", ".join(entry.parts)) for entry in state.entries], indent="  "

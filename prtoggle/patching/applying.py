@@ -22,7 +22,7 @@ from prtoggle.library import Library
 from prtoggle.packages import Package
 from prtoggle.patching import state as states
 from prtoggle.patching.answer import Answer, Changed, stale_error
-from prtoggle.patching.changing import NewFile, change, mend, tidy
+from prtoggle.patching.changing import NewFile, change, failed, mend, tidy
 from prtoggle.patching.dirty import not_as_installed, uncommitted
 from prtoggle.patching.lock import locked
 from prtoggle.patching.state import Kind, State
@@ -127,9 +127,10 @@ def held(store: Store, seconds: float) -> Iterator[None]:
         store.make()
         try:
             yield
+        except OSError as error:
+            raise failed(error, "try again when that is mended") from error
         finally:
-            if store.there and not (store.folder / "journal.json").exists():
-                store.tidy(None)
+            store.leave()
 
 
 def settled(store: Store, *, dry_run: bool) -> tuple[State, str]:
@@ -174,14 +175,12 @@ def planned(selection: Selection, tree: Path, library: Library) -> tuple[Plan, .
 
 
 def originals(package: Package) -> Sources:
-    """The sources of a package with nothing reverted."""
+    """The sources of a package with nothing reverted. Raises RefusedError where somebody else changed files since."""
     store = Store(root_of(package).resolve())
     state = states.look(store)
-    texts = {
-        store.file(entry.path): store.bytes_of(entry.path, entry.before.sha256)
-        for entry in state.changed
-        if entry not in state.stale
-    }
+    if state.kind is Kind.STALE:
+        raise stale_error(state)
+    texts = {store.file(entry.path): store.bytes_of(entry.path, entry.before.sha256) for entry in state.changed}
     return Sources(package, texts)
 
 

@@ -106,8 +106,8 @@ def put_back(state: State, entries: Iterable[Entry]) -> None:
         left = [entry.path for entry in todo if digest_of(store, entry.path) != entry.before.sha256]
         then = "nothing was changed" if len(left) == len(todo) else f"these are not back yet: {', '.join(left)}"
         for entry in todo:
-            writing.remove(writing.temporary(store.file(entry.path)))
-        raise _failed(error, then) from error
+            writing.discard(writing.temporary(store.file(entry.path)))
+        raise failed(error, then) from error
     tidy(store, None)
 
 
@@ -130,10 +130,10 @@ def mend(state: State) -> None:
 
 
 def tidy(store: Store, journal: Journal | None) -> None:
-    """Keep of the journal what is still true; a disk that is full changes nothing of what is."""
+    """Keep of the journal what is still true. What cannot be tidied now is the next time: nothing depends on it."""
     if journal is not None:
         for entry in journal.entries:
-            writing.remove(writing.temporary(store.file(entry.path)))
+            writing.discard(writing.temporary(store.file(entry.path)))
         changed = tuple(
             replace(entry, was=entry.goal) for entry in journal.entries if entry.goal != entry.before.sha256
         )
@@ -219,13 +219,14 @@ def _compiled_back(store: Store, entry: Entry) -> None:
     for each in entry.compiled:
         path = store.file(each.path)
         kept = store.kept(each.path, each.look.sha256)
-        if digest_of(store, each.path) == each.look.sha256:
-            continue
+        new = writing.temporary(path)
         try:
-            store.bytes_of(each.path, each.look.sha256)
-            os.replace(writing.stage(path, kept, each.look, each.look.mtime_ns), path)
+            writing.remove(new)
+            if digest_of(store, each.path) != each.look.sha256:
+                store.bytes_of(each.path, each.look.sha256)
+                os.replace(writing.stage(path, kept, each.look, each.look.mtime_ns), path)
         except (OSError, RefusedError):
-            continue
+            writing.discard(new)
 
 
 def _back(store: Store, entries: Iterable[Entry]) -> None:
@@ -256,10 +257,11 @@ def _undone(state: State, entries: Sequence[Entry], error: BaseException) -> Bas
             f"{_words(error)}; and then, going back: {_words(second)}; files of {store.root} are half changed",
             hint=f"mend that, then: prtoggle restore --tree {store.root}",
         )
-    return _failed(error, "nothing was changed") if isinstance(error, OSError) else error
+    return failed(error, "nothing was changed") if isinstance(error, OSError) else error
 
 
-def _failed(error: OSError | RefusedError, then: str) -> RefusedError:
+def failed(error: OSError | RefusedError, then: str) -> RefusedError:
+    """What the system refused, and what that means."""
     hint = error.hint if isinstance(error, RefusedError) else _HINTS.get(error.errno or 0, "")
     return RefusedError(f"{_words(error)}; {then}", hint=hint)
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from prtoggle import selection as selections
-from prtoggle.errors import SelectionError, UsageError
+from prtoggle.errors import SelectionError
 from prtoggle.library import Library
 from prtoggle.patching import state as states
 from prtoggle.patching.answer import Answer, Changed, stale_error
@@ -42,8 +42,6 @@ def restore(
     Raises: SelectionError: it names what is not reverted there. RefusedError: files were changed since, or cannot be;
         none of them was.
     """
-    if not tree.is_dir():
-        raise UsageError(f"--tree {tree} is no folder" if tree.exists() else f"--tree {tree} is not there")
     store = only_store(tree)
     whole = selection is None or selection.everything
     if store is None:

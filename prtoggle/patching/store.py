@@ -117,23 +117,22 @@ class Store:
             writing.make(kept, self.file(path).read_bytes())
 
     def tidy(self, journal: Journal | None) -> None:
-        """Only what ``journal`` needs is left of the folder; nothing at all without one. To be called under the
-        lock."""
-        if journal is None:
-            writing.remove(self.folder / JOURNAL)
-        needed = (
-            {self.kept(path, digest) for entry in journal.entries for path, digest in _kept(entry)}
-            if journal
-            else set()
-        )
+        """Only what ``journal`` needs is kept; nothing without one. To be called under the lock."""
+        if journal is None and not writing.discard(self.folder / JOURNAL):
+            return
+        needed = {self.kept(*each) for entry in journal.entries for each in _needed(entry)} if journal else set()
         for file in _files(self.folder / FILES):
             if file not in needed:
-                writing.remove(file)
-        writing.remove(self.folder / NEW)
-        if journal is not None:
+                writing.discard(file)
+        writing.discard(self.folder / NEW)
+
+    def leave(self) -> None:
+        """The folder is gone where there is no journal in it. The last thing that is done under the lock."""
+        if (self.folder / JOURNAL).exists():
             return
+        self.tidy(None)
         for name in (*_TEXTS, LOCK):
-            writing.remove(self.folder / name)
+            writing.discard(self.folder / name)
         for folder in (self.folder / FILES, self.folder):
             try:
                 os.rmdir(folder)
@@ -144,7 +143,7 @@ class Store:
 REINSTALL = "reinstall the package, or check the files out anew, and delete the folder"
 
 
-def _kept(entry: Entry) -> tuple[tuple[str, str], ...]:
+def _needed(entry: Entry) -> tuple[tuple[str, str], ...]:
     return (
         (entry.path, entry.before.sha256),
         *((each.path, each.look.sha256) for each in entry.compiled),

@@ -32,7 +32,10 @@ def stores_in(folder: Path) -> tuple[Store, ...]:
 
 
 def only_store(folder: Path) -> Store | None:
-    """The one tree in ``folder`` of which something was changed. Raises UsageError where there are several."""
+    """The one tree in ``folder`` of which something was changed; None where there is none. Raises UsageError where
+    there are several, or no such folder."""
+    if not folder.is_dir():
+        raise UsageError(f"--tree {folder} is no folder" if folder.exists() else f"--tree {folder} is not there")
     found = stores_in(folder)
     if len(found) > 1:
         raise UsageError(

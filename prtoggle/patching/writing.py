@@ -110,6 +110,15 @@ def remove(path: Path) -> None:
         pass
 
 
+def discard(path: Path) -> bool:
+    """As :func:`remove`, where it can be; whether it could."""
+    try:
+        remove(path)
+    except OSError:
+        return False
+    return True
+
+
 def sync_file(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:

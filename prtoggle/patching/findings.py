@@ -1,0 +1,56 @@
+"""What the doctor says of trees whose files were changed.
+
+Example::
+
+    [finding.state for finding in findings((Path("site-packages"),))]     # ["ok"]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from prtoggle.errors import RefusedError
+from prtoggle.finding import Finding
+from prtoggle.patching import state as states
+from prtoggle.patching.answer import stale_error
+from prtoggle.patching.applying import half_words
+from prtoggle.patching.state import Kind
+from prtoggle.patching.store import Store
+from prtoggle.patching.trees import stores_in
+
+NAME = "files"
+
+
+def findings(named: Iterable[Path], installed: Iterable[Path] = ()) -> Iterator[Finding]:
+    """One for each tree of which something was changed, and for each of ``named`` of which nothing was."""
+    seen: dict[Path, None] = {}
+    for folder in named:
+        if not folder.is_dir():
+            yield Finding(NAME, "bad", f"{folder} is no folder")
+        elif not stores_in(folder):
+            yield Finding(NAME, "ok", f"no file in {folder} was changed by prtoggle")
+    for folder in (*named, *installed):
+        for store in stores_in(folder):
+            if store.root not in seen:
+                seen[store.root] = None
+                yield _finding(store)
+
+
+def _finding(store: Store) -> Finding:
+    back = f"prtoggle restore --tree {store.root}"
+    try:
+        state = states.look(store)
+    except RefusedError as error:
+        return Finding(NAME, "bad", error.what, error.hint)
+    if state.kind is Kind.STALE:
+        stale = stale_error(state)
+        return Finding(NAME, "bad", stale.what, stale.hint)
+    if state.kind is Kind.HALF:
+        return Finding(NAME, "bad", f"{store.root} is half reverted: {half_words(state)}", back)
+    if state.untidy or state.kind is not Kind.REVERTED:
+        what = f"a command that was killed left files of its own in {store.root}; nothing else is wrong there"
+        return Finding(NAME, "warning", what, back)
+    parts = ", ".join(dict.fromkeys(part.name for part in state.parts))
+    names = ", ".join(entry.path for entry in state.changed)
+    return Finding(NAME, "warning", f"{parts} reverted in the files of {store.root}: {names}", f"{back} puts them back")
