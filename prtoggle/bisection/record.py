@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -37,6 +38,8 @@ from prtoggle.bisection.values import (
 )
 from prtoggle.bisection.worker import LOCK, lock
 from prtoggle.errors import InconclusiveError, Place, RefusedError, UsageError
+
+_PAGE = "guides/bisect#stopping-and-going-on"
 
 FORMAT = 1
 PATIENCE = 30.0
@@ -82,12 +85,17 @@ class Log:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
         except FileExistsError:
-            raise UsageError(f"{path} is there already", hint=f"to go on with it: --resume {path}") from None
+            raise UsageError(f"{path} is there already", hint=_what_to_do(path), page=_PAGE) from None
         except OSError as error:
-            raise UsageError(f"the log {path} cannot be written: {error.strerror or error}") from None
+            raise UsageError(f"the log {path} cannot be written: {error.strerror or error}", page=_PAGE) from None
         _lock(file, path)
         log = cls(path, _Read(header), file)
-        log._write({"prtoggle-bisect": FORMAT, **plain(header)})
+        try:
+            log._write({"prtoggle-bisect": FORMAT, **plain(header)})
+        except InconclusiveError as error:  # there is nothing to go on with
+            log.close()
+            path.unlink(missing_ok=True)
+            raise UsageError(error.what, hint="make room, or name another place: --log", page=_PAGE) from None
         return log
 
     @classmethod
@@ -99,7 +107,7 @@ class Log:
         try:
             file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
         except OSError as error:
-            raise UsageError(f"the log {path} cannot be opened: {error.strerror or error}") from None
+            raise UsageError(f"the log {path} cannot be opened: {error.strerror or error}", page=_PAGE) from None
         _lock(file, path)
         try:
             read = _read(path)
@@ -135,7 +143,7 @@ class Log:
         kept = tuple(record for record in self.records if record.number != number)
         if len(kept) == len(self.records):
             known = ", ".join(str(record.number) for record in self.records) or "none"
-            raise UsageError(f"the log has no trial {number}", hint=f"it has {known}")
+            raise UsageError(f"the log has no trial {number}", hint=f"it has {known}", page=_PAGE)
         self._write({"undo": number})
         self.records = kept
         self._undone.add(number)
@@ -159,7 +167,8 @@ class Log:
         except OSError as error:  # what is cut short now is dropped on resuming
             raise InconclusiveError(
                 f"the log {self.path} cannot be written: {error.strerror or error}",
-                hint=f"make room, then: prtoggle bisect --resume {self.path}",
+                hint=f"make room, then: {resuming(self.path)}",
+                page=_PAGE,
             ) from None
 
     def _left_behind(self) -> list[TrialRecord]:
@@ -172,13 +181,31 @@ class Log:
             if (folder / LOCK).exists():
                 held = lock(folder, seconds=PATIENCE)
                 if held is None:
-                    raise RefusedError(f"trial {number} of a bisection before this one still runs", hint=str(folder))
+                    raise RefusedError(
+                        f"trial {number} of a bisection before this one still runs", hint=str(folder), page=_PAGE
+                    )
                 os.close(held)
             record = taken(folder)
             # An interrupted one, or one whose command was not there, says nothing to whoever tries again.
             if record is not None and record.kind not in ("interrupted", "infrastructure"):
                 found.append(replace(record, folder=str(folder)))
         return found
+
+
+def _what_to_do(path: Path) -> str:
+    """With a file that is where a new log shall be."""
+    try:
+        begun = b"\n" in path.read_bytes()
+    except OSError:
+        begun = True
+    if not begun:  # ended before anything was tried
+        return "no bisection is in it: delete it, or name another log"
+    return f"to go on with it: {resuming(path)}; else name another log"
+
+
+def resuming(path: Path) -> str:
+    """The command that goes on with a log."""
+    return shlex.join(["prtoggle", "bisect", "--resume", str(path)])
 
 
 def _folders(folder: Path) -> dict[int, Path]:
@@ -195,7 +222,7 @@ def _lock(file: int, path: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(file)
-        raise UsageError(f"another bisection has {path} open") from None
+        raise UsageError(f"another bisection has {path} open", page=_PAGE) from None
     except OSError:
         pass  # a file system without locks
 
@@ -205,7 +232,7 @@ def read(path: Path) -> tuple[Header, tuple[TrialRecord, ...]]:
     try:
         found = _read(path)
     except OSError as error:
-        raise UsageError(f"the log {path} cannot be read: {error.strerror or error}") from None
+        raise UsageError(f"the log {path} cannot be read: {error.strerror or error}", page=_PAGE) from None
     return found.header, found.records
 
 
@@ -226,7 +253,8 @@ def _read(path: Path) -> _Read:
     whole = data.rfind(b"\n") + 1
     lines = data[:whole].splitlines()
     if not lines:
-        raise RefusedError("not a log of `prtoggle bisect`: its first line is missing", place=Place(str(path)))
+        what = "not a log of `prtoggle bisect`: its first line is missing"
+        raise RefusedError(what, place=Place(str(path)), hint="delete it and begin anew", page=_PAGE)
     header: Header | None = None
     records: list[TrialRecord] = []
     undone: list[int] = []
@@ -241,7 +269,8 @@ def _read(path: Path) -> _Read:
                 undone.append(int(entry["undo"]))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             what = "not a log of `prtoggle bisect`" if number == 1 else "not a trial"
-            raise RefusedError(f"{what}: {error}", place=Place(str(path), number)) from None
+            hint = "" if number == 1 else "delete that line: what the trial's folder says of it is taken over"
+            raise RefusedError(f"{what}: {error}", place=Place(str(path), number), hint=hint, page=_PAGE) from None
     assert header is not None
     counting = tuple(record for record in records if record.number not in undone)
     return _Read(header, counting, tuple(undone), whole, len(data))
@@ -251,7 +280,7 @@ def _header(entry: dict[str, Any], path: Path) -> Header:
     format = entry.pop("prtoggle-bisect", None)
     if format != FORMAT:
         what = "not a log of `prtoggle bisect`" if format is None else f"a log of format {format}, expected {FORMAT}"
-        raise RefusedError(what, place=Place(str(path), 1))
+        raise RefusedError(what, place=Place(str(path), 1), page=_PAGE)
     return Header(
         **{
             **entry,
@@ -279,13 +308,13 @@ def resumed(header: Header, given: Mapping[str, Any]) -> Settings:
             f"{name.replace('_', '-')} was {_shown(getattr(header.settings, name))} and is {_shown(given[name])}"
             for name in other
         )
-        raise UsageError(f"the log is of another bisection: {said}", hint="leave out what is not to be changed")
+        raise UsageError(
+            f"the log is of another bisection: {said}", hint="leave out what is not to be changed", page=_PAGE
+        )
     return replace(header.settings, **{name: value for name, value in given.items() if name in CHANGEABLE})
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, tuple):
-        import shlex
-
         return repr(shlex.join(value))
     return repr(value) if isinstance(value, str) else str(value)

@@ -50,7 +50,7 @@ def begin(settings: Settings, *, log: Path | None = None) -> Log:
     path = (log or _place(began)).absolute()
     trials = str(path.with_name(path.name + ".trials"))
     header = Header(settings, field.candidates, field.packages, field.digest, began, trials, field.notes)
-    if os.path.exists(header.folder):
+    if os.path.exists(header.folder) and not path.exists():
         raise UsageError(f"{header.folder} is there already", hint="name another log, or delete it")
     log_file = Log.create(path, header)
     Path(trials).mkdir(mode=0o700)
@@ -76,6 +76,7 @@ def resume(path: Path, given: Mapping[str, Any] | None = None) -> tuple[Log, Set
                 raise RefusedError(
                     f"the packages or the fixes are not those that the log is of: {', '.join(changed)}",
                     hint="begin anew: trials of two states say nothing together",
+                    page="guides/bisect#what-it-takes-for-granted",
                 )
     except BaseException:
         log.close()

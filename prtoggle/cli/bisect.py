@@ -11,7 +11,6 @@ Example::
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +97,7 @@ _NOT_SETTINGS = ("cmd", "fixes", "log", "resume", "undo", "report", "as_json")
 def command(ctx: click.Context, /, cmd: tuple[str, ...], fixes: tuple[Path, ...], **options: Any) -> int:
     """Which fix, taken out, makes COMMAND fail; or which one, left in."""
     from prtoggle.bisection import account, page, session
+    from prtoggle.bisection.record import resuming
     from prtoggle.cli.bisectview import watching
 
     if options["report"] is not None:
@@ -111,9 +111,8 @@ def command(ctx: click.Context, /, cmd: tuple[str, ...], fixes: tuple[Path, ...]
         _say(log)
         with watching() as watcher:
             state = session.run(log, executor, watcher, settings)
-    resume = shlex.join(["prtoggle", "bisect", "--resume", str(log.path)])
     shown = {name: os.environ[name] for name in account.VARIABLES if os.environ.get(name)}
-    told = account.account(state, resume=resume, environment=shown)
+    told = account.account(state, resume=resuming(log.path), environment=shown)
     if options["as_json"]:
         render.json(account.to_json(told))
     else:
