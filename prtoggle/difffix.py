@@ -26,7 +26,7 @@ _SKIPPED_FOLDERS = frozenset(
     {"test", "tests", "testing", "docs", "doc", "examples", "benchmark", "benchmarks", ".github", "3rdparty"}
 )
 _SKIPPED_ENDINGS = (".md", ".rst", ".txt", ".ipynb")
-_COMPILED = (
+COMPILED = (
     ".c",
     ".cc",
     ".cpp",
@@ -85,13 +85,13 @@ def from_text(text: str, name: str, package: Package) -> Fix:
     place = Place(name)
     for change in diffs.parse(text, name=name, reverse=True):
         path = _path(change)
-        if _skipped(path):
+        if skipped(path):
             notes.append(f"skipped {path} (tests and documentation)")
             continue
         module = module_of(path, package)
         if module is None:
             elsewhere = True
-            if path.endswith(_COMPILED):
+            if path.endswith(COMPILED):
                 why = "a compiled source: reverting the Python around it alone would be half a revert"
                 compiled.append(_cannot(path, why, place))
             else:
@@ -131,7 +131,7 @@ def from_text(text: str, name: str, package: Package) -> Fix:
 def changed(path: str | Path) -> tuple[str, ...]:
     """The Python files that the merged diff at ``path`` changes, as it names them, without tests and documentation."""
     files = map(_path, diffs.parse(text_of(path), name=str(path), reverse=True))
-    return tuple(file for file in files if file.endswith(".py") and not _skipped(file))
+    return tuple(file for file in files if file.endswith(".py") and not skipped(file))
 
 
 def module_of(path: str, package: Package) -> str | None:
@@ -156,7 +156,8 @@ def _path(change: FileDiff) -> str:
     return path.removeprefix("a/").removeprefix("b/")
 
 
-def _skipped(path: str) -> bool:
+def skipped(path: str) -> bool:
+    """Whether a file of a change is a test or documentation, going by its name."""
     pieces = path.split("/")
     name = pieces[-1]
     return (

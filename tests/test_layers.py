@@ -29,6 +29,8 @@ THIRD_PARTY = {
     "unidiff": {"diffs"},
     "packaging": {
         "against",
+        "authoring.holders",
+        "authoring.ranges",
         "cli.releasematrix",
         "expected",
         "packages",
@@ -46,7 +48,7 @@ THIRD_PARTY = {
 }
 """Who may import what is not in the standard library; a package's name stands for all its modules too."""
 
-SHOWN_EXAMPLES = {"against", "cli", "cli.check", "cli.diff", "cli.port", "cli.run", "cli.show", "yamlfile"}
+SHOWN_EXAMPLES = {"against", "cli", "cli.check", "cli.diff", "cli.new", "cli.port", "cli.run", "cli.show", "yamlfile"}
 """Modules whose texts for people (help, hints) use SGLang as their example."""
 
 

@@ -10,11 +10,12 @@ Example::
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from prtoggle.edits.kinds import EditKind, LinesEdit, PatternEdit
+from prtoggle.edits.kinds import DiffEdit, EditKind, LinesEdit, PatternEdit
 
 _ACTIONS = {"replace": "replacement", "prepend": "prepend", "append": "append"}
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./ -]*[A-Za-z0-9]|[A-Za-z]")
@@ -110,6 +111,9 @@ def _fields(edit: NewEdit, parts: Sequence[str]) -> Iterator[tuple[str, str | tu
         if kind.unfixed:
             yield "unfixed", kind.unfixed if len(kind.unfixed) > 1 else kind.unfixed[0]
         return
+    if isinstance(kind, DiffEdit):
+        yield "merged_diff", merged_diff(kind)
+        return
     assert isinstance(kind, LinesEdit)
     yield "match", kind.match
     if kind.action != "replace" or kind.text.strip():
@@ -147,3 +151,21 @@ def _code(text: str, indent: str) -> Iterator[tuple[int, str]]:
     yield 0, "|2" if body[0].startswith((" ", "\t")) or not body[0].strip() else "|"
     for line in body:
         yield 1, indent + line if line else ""
+
+
+def merged_diff(kind: DiffEdit) -> str:
+    """The hunks as the fix's own diff, which is taken backwards."""
+    out = []
+    shift = 0
+    for hunk in kind.hunks:
+        before, after = list(hunk.new), list(hunk.old)
+        start = hunk.line + shift
+        out.append(f"@@ -{start},{len(before)} +{hunk.line},{len(after)} @@")
+        shift += len(before) - len(after)
+        for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+            if tag == "equal":
+                out += [f" {line}" for line in before[i1:i2]]
+                continue
+            out += [f"-{line}" for line in before[i1:i2]]
+            out += [f"+{line}" for line in after[j1:j2]]
+    return "\n".join(out) + "\n"

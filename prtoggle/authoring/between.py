@@ -1,0 +1,106 @@
+"""Two releases as a change: what differs between them, or the definitions that are named and nothing else.
+
+Contract: pure apart from reading the packages' files.
+
+Example::
+
+    between(newer, older, only=["engine/core.py::Runner.step"])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from prtoggle.authoring.change import REFUSED, Change, Left, Pair, added, classify, deleted, module_name, paired
+from prtoggle.authoring.splice import Unspliced, spliced
+from prtoggle.errors import RefusedError, UsageError, did_you_mean
+from prtoggle.packages import Package
+
+
+def between(newer: Package, older: Package, *, only: Sequence[str] = ()) -> Change:
+    """The change from ``older`` to ``newer``.
+
+    Raises:
+        UsageError: ``only`` names what neither has.
+        RefusedError: a named definition cannot be taken back alone.
+    """
+    pairs, left = _named(newer, older, only) if only else _all(newer, older)
+    came = f"{older.label} to {newer.label}"
+    if only:
+        came += f", {', '.join(only)} alone"
+    return Change(newer, newer.label, came, older.label, tuple(pairs), tuple(left))
+
+
+def _files(package: Package) -> dict[str, Path]:
+    """Path from the package's parent -> file, Python and compiled ones."""
+    if not package.locations:
+        return {f"{package.name}.py": package.file} if package.file else {}
+    found: dict[str, Path] = {}
+    for location in package.locations:
+        for path in sorted(location.rglob("*")):
+            relative = f"{package.name}/{path.relative_to(location).as_posix()}"
+            if path.is_file() and "__pycache__" not in relative:
+                found.setdefault(relative, path)
+    return found
+
+
+def _module(path: str, package: Package) -> str:
+    if path == f"{package.name}.py":
+        return package.name
+    return module_name(package.name, path[len(package.name) + 1 :])
+
+
+def _all(newer: Package, older: Package) -> tuple[list[Pair], list[Left]]:
+    after, before = _files(newer), _files(older)
+    pairs: list[Pair] = []
+    left: list[Left] = []
+    for path in dict.fromkeys((*after, *before)):
+        if path in after and path in before and after[path].read_bytes() == before[path].read_bytes():
+            continue
+        why = classify(path, in_package=True, package=newer.name)
+        if why is None and path not in before:
+            why = added(path)
+        if why is None and path not in after:
+            why = deleted(path)
+        if why is None and not _module(path, newer):
+            why = Left(path, REFUSED, "not a module's name")
+        made = why or paired(path, _module(path, newer), after[path].read_bytes(), before[path].read_bytes())
+        (pairs if isinstance(made, Pair) else left).append(made)  # type: ignore[arg-type]
+    return pairs, left
+
+
+def _named(newer: Package, older: Package, only: Iterable[str]) -> tuple[list[Pair], list[Left]]:
+    after, before = _files(newer), _files(older)
+    wanted: dict[str, list[str]] = {}
+    for each in only:
+        path, colons, name = each.partition("::")
+        if path not in after or path not in before:
+            known = [known for known in after if known in before and known.endswith(".py")]
+            where = newer.label if path not in after else older.label
+            raise UsageError(
+                f"--only {each}: no file {path} in {where}",
+                nearest=did_you_mean(path, known),
+                hint="the path is from the folder that the package is in: engine/core.py::Runner.step",
+            )
+        if colons and not name:
+            raise UsageError(f"--only {each} names no definition", hint=f"--only {path} takes all of the file")
+        wanted.setdefault(path, []).append(name)
+    pairs: list[Pair] = []
+    left: list[Left] = []
+    for path, names in wanted.items():
+        made = paired(path, _module(path, newer), after[path].read_bytes(), before[path].read_bytes())
+        if isinstance(made, Left) or "" in names:
+            (pairs if isinstance(made, Pair) else left).append(made)  # type: ignore[arg-type]
+            continue
+        try:
+            text = spliced(made.fixed, made.reverted, names).text
+        except Unspliced as problem:
+            raise RefusedError(
+                f"{path}: {problem}", nearest=problem.nearest, hint="name more of it, or all of the file"
+            ) from None
+        again = paired(path, made.module, made.fixed.encode(made.fixed.text), text.encode(text.text))
+        if isinstance(again, Left):
+            again = Left(path, again.kind, f"{', '.join(names)}: {again.why}")
+        (pairs if isinstance(again, Pair) else left).append(again)  # type: ignore[arg-type]
+    return pairs, left

@@ -1,0 +1,153 @@
+"""What a package would miss once reverted texts are in force: modules and names that are not there, names that others
+still use.
+
+Contract: pure apart from reading the package's files. What was missing before is not counted. It knows names, not
+values: an attribute counts as missing only where nothing in the package defines one of its name.
+
+Example::
+
+    lacking(change.pairs, {"engine.core": text}, package)
+    # ["engine.core: the older text has `from engine.old import f`, and there is no module engine.old"]
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from prtoggle.authoring.change import Pair, module_name
+from prtoggle.authoring.names import bound_at_top, imports, unbound
+from prtoggle.edits.text import SourceText
+from prtoggle.packages import Package
+
+
+def lacking(pairs: Sequence[Pair], texts: Mapping[str, str], package: Package) -> list[str]:
+    """Every problem, in words; ``texts`` are reverted ones by module."""
+    fixed = {pair.module: pair.fixed for pair in pairs}
+    problems: list[str] = []
+    for module, text in texts.items():
+        source = SourceText(text)
+        problems += _asked_in_vain(module, source, fixed[module], texts, package)
+        lost = sorted(unbound(source) - unbound(fixed[module]))
+        problems += [f"{module}: nothing would bind {name}" for name in lost]
+    gone = {
+        module: bound_at_top(fixed[module].tree.body) - bound_at_top(ast.parse(text).body)
+        for module, text in texts.items()
+    }
+    methods = {
+        name for module, text in texts.items() for name in _methods(fixed[module].tree) - _methods(ast.parse(text))
+    }
+    if any(gone.values()) or methods:
+        problems += _still_used(gone, methods, texts, package)
+    return problems
+
+
+def _asked_in_vain(
+    module: str, source: SourceText, fixed: SourceText, texts: Mapping[str, str], package: Package
+) -> Iterator[str]:
+    file = package.module_file(module)
+    init = file is not None and file.name == "__init__.py"
+    before = {(each.module, each.name) for each in imports(fixed, module, init)}
+    for each in sorted(imports(source, module, init), key=lambda found: found.line):
+        if (each.module, each.name) in before or each.module.partition(".")[0] != package.name:
+            continue
+        if why := _why_in_vain(each.module, each.name, texts, package):
+            what = f"from {each.module} import {each.name}" if each.name else f"import {each.module}"
+            yield f"{module}: the older text has `{what}`, and {why}"
+
+
+def _why_in_vain(module: str, name: str, texts: Mapping[str, str], package: Package) -> str:
+    if not package.module_exists(module):
+        return f"there is no module {module}"
+    if not name or package.module_exists(f"{module}.{name}"):
+        return ""
+    file = package.module_file(module)
+    if file is None and module not in texts:
+        return ""
+    tree = _tree(texts[module]) if module in texts else _tree_of(file)
+    if tree is None:
+        return ""
+    stars = any(isinstance(each, ast.ImportFrom) and each.names[0].name == "*" for each in ast.walk(tree))
+    known = bound_at_top(tree.body)
+    return "" if stars or name in known or "__getattr__" in known else f"{module} does not have it"
+
+
+def _still_used(
+    gone: Mapping[str, frozenset[str]], methods: set[str], texts: Mapping[str, str], package: Package
+) -> Iterator[str]:
+    """Other modules that use what would be gone; methods that something calls and nothing defines any more."""
+    names = {name for its in gone.values() for name in its} | methods
+    word = re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(names))) + r")\b")
+    defined = re.compile(
+        r"\b(?:def|class)\s+(\w+)|\.(\w+)\s*(?::[^=\n]+)?=(?!=)|^\s*(\w+)\s*(?::[^=\n]+)?=(?!=)", re.MULTILINE
+    )
+    there: set[str] = set()
+    uses: dict[str, str] = {}
+    for module, text in _texts(package, texts):
+        if not word.search(text):
+            continue
+        there.update(each for found in defined.findall(text) for each in found if each)
+        tree = _tree(text)
+        if tree is None:
+            continue
+        file = package.module_file(module)
+        init = file is not None and file.name == "__init__.py"
+        for each in imports(SourceText(text), module, init):
+            if each.name in gone.get(each.module, ()) and not package.module_exists(f"{each.module}.{each.name}"):
+                yield f"{module}:{each.line} imports {each.name} of {each.module}, which would be gone"
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and node.attr in names:
+                uses.setdefault(node.attr, f"{module}:{node.lineno}")
+                owner = node.value.id if isinstance(node.value, ast.Name) else ""
+                for other, its in gone.items():
+                    if node.attr in its and owner and owner == other.rpartition(".")[2] and other != module:
+                        yield f"{module}:{node.lineno} uses {owner}.{node.attr}, which would be gone"
+    for name in sorted(methods - there):
+        if name in uses:
+            yield f"{uses[name]} uses .{name}, which would be gone"
+
+
+def _texts(package: Package, texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Every module of the package with the text that it would have."""
+    files = {package.name: package.file} if package.file else {}
+    for location in package.locations:
+        for path in sorted(location.rglob("*.py")):
+            name = module_name(package.name, path.relative_to(location).as_posix())
+            if name:
+                files.setdefault(name, path)
+    for module, file in files.items():
+        if module in texts:
+            yield module, texts[module]
+            continue
+        try:
+            assert file is not None
+            yield module, SourceText.decode(file.read_bytes()).text
+        except (OSError, SyntaxError, ValueError):
+            continue
+
+
+def _methods(tree: ast.Module) -> set[str]:
+    """The names of functions in classes."""
+    return {
+        each.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for each in node.body
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+
+
+def _tree(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _tree_of(file: Path | None) -> ast.Module | None:
+    try:
+        return SourceText.decode(file.read_bytes()).tree if file is not None else None
+    except (OSError, SyntaxError, ValueError):
+        return None
