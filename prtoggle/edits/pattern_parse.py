@@ -153,8 +153,10 @@ def parse(text: str) -> Pattern:
     holes = tuple(_scan(text))
     first_error: PatternSyntaxError | None = None
     runs = sum(hole.run for hole in holes)
-    forms = sorted(itertools.product(range(len(_FORMS)), repeat=runs), key=lambda choice: sum(map(bool, choice)))
-    for choice in itertools.chain([tuple([0] * runs)], forms[1:] if runs <= 5 else []):
+    # Their number is a power of that of the runs: of many runs only the plain form is tried.
+    every = itertools.product(range(len(_FORMS)), repeat=runs) if runs <= 5 else ()
+    forms = sorted(every, key=lambda choice: sum(map(bool, choice)))
+    for choice in itertools.chain([tuple([0] * runs)], forms[1:]):
         try:
             return _parse(text, holes, choice)
         except PatternSyntaxError as error:
