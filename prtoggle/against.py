@@ -39,7 +39,7 @@ def parse_against(text: str) -> Requirement | PathTarget:
         if path.is_dir() or (path.suffix == ".whl" and path.is_file()):
             return PathTarget(path.resolve())
         raise UsageError(
-            f"no wheel file or folder {text!r}", hint="name a .whl, a folder, or a requirement such as sglang==0.5.16"
+            f"no wheel file or folder {text!r}", hint="name a .whl, a folder, or a requirement such as package==1.2"
         )
     try:
         requirement = Requirement(text)
@@ -50,7 +50,7 @@ def parse_against(text: str) -> Requirement | PathTarget:
             if doubled == text
             else f"{text!r} is no requirement: a version is named with ==",
             nearest=doubled if doubled != text else "",
-            hint="name sglang==0.5.16, 'sglang>=0.5.13', a .whl or a folder",
+            hint="name package==1.2, 'package>=1.2', a .whl or a folder",
         ) from None
     if requirement.url or requirement.marker:
         raise UsageError(f"{text!r}: a URL or a marker means nothing here", hint="name the release: name==version")

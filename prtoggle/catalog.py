@@ -20,35 +20,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from prtoggle.errors import MalformedError, Place, PrtoggleError, RefusedError, SelectionError, did_you_mean
+from prtoggle.entries import Problem, entries_of, registry_entries
+from prtoggle.errors import MalformedError, PrtoggleError, RefusedError, SelectionError, did_you_mean
 from prtoggle.integrations import Integration
-from prtoggle.registry import read, registry_file
-from prtoggle.runtime.packagelines import package_names
-from prtoggle.runtime.sources import BadSource, FixFile, find
-from prtoggle.runtime.sources import read as read_file
+from prtoggle.runtime.sources import BadSource, find
 from prtoggle.selection import Choice, Selection
-from prtoggle.spec import Fix, Origin
-from prtoggle.yamlfile import load as load_file
+from prtoggle.spec import Fix
 
 DiffFix = Callable[[str], Fix]
 """Makes a fix of the merged diff at a path."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A reverse patch that does not load.
-
-    Attributes:
-        error: all that is wrong with it.
-        number: the number that it would have, or empty where that is not known.
-        packages: the packages that its lines name.
-    """
-
-    error: MalformedError
-    number: str
-    packages: tuple[str, ...]
-    origin: Origin
-    path: str
 
 
 @dataclass(frozen=True)
@@ -223,7 +203,11 @@ class Catalog:
         if broken:
             hint += f"; what could not be read may have it: {', '.join(broken)}"
         nearest = f"{elsewhere[0]}#{number}" if elsewhere else did_you_mean(str(number), known)
-        return SelectionError(what, nearest=nearest, hint=hint)
+        return SelectionError(what, nearest=nearest, hint=hint, page=_SOURCES)
+
+
+_SOURCES = "choosing#where-fixes-come-from"
+_NAMED = "choosing#what-is-named-must-be-there"
 
 
 def load(
@@ -242,67 +226,15 @@ def load(
         diff_fix: makes a fix of a diff that a selection names.
     """
     found = find(dirs=dirs, environ=environ, sys_path=sys_path)
-    entries = _without_twins([_load(file) for file in found.files], found.files)
+    entries = entries_of(found.files)
     for integration, root in registries:
         entries.extend(registry_entries(integration, root))
     return Catalog(tuple(entries), found.bad, diff_fix)
 
 
-def _load(file: FixFile) -> Fix | Problem:
-    origin = Origin(file.kind, file.where)
-    try:
-        return load_file(file.path, origin=origin)
-    except MalformedError as error:
-        return Problem(error, file.number, _names_in(file.path), origin, file.path)
-
-
-def _names_in(path: str) -> tuple[str, ...]:
-    try:
-        return package_names(read_file(path).decode("utf-8", "replace"))
-    except OSError:
-        return ()
-
-
-def _without_twins(entries: list[Fix | Problem], files: Sequence[FixFile]) -> list[Fix | Problem]:
-    """``entries``, with those that have one number, one project and one source made a problem that names them all."""
-    twins: dict[tuple[str, str, str, str], list[int]] = {}
-    for index, (entry, file) in enumerate(zip(entries, files, strict=True)):
-        if isinstance(entry, Fix):
-            twins.setdefault((file.kind, file.where, entry.id, entry.project.lower()), []).append(index)
-    for indices in twins.values():
-        if len(indices) > 1:
-            paths = [files[index].path for index in indices]
-            what = f"two folders are for {files[indices[0]].number}: {' and '.join(map(os.path.dirname, paths))}"
-            error = MalformedError((RefusedError(f"{what}, expected one", place=Place(paths[0])),))
-            for index in indices:
-                entry, file = entries[index], files[index]
-                origin = Origin(file.kind, file.where)
-                entries[index] = Problem(error, file.number, entry.packages, origin, file.path)
-    return entries
-
-
-def registry_entries(integration: Integration, root: Path) -> list[Fix | Problem]:
-    """The fixes of the registry that the package in ``root`` carries, and what of it cannot be read."""
-    file = registry_file(integration, root)
-    try:
-        source = file.read_bytes()
-    except FileNotFoundError:  # releases before the registry
-        return []
-    except OSError as failure:
-        error = RefusedError(f"cannot be read: {failure.strerror or failure}", place=Place(str(file)))
-        return [_registry_problem(integration, file, "", MalformedError((error,)))]
-    registry = read(source, name=str(file), integration=integration)
-    problems = [_registry_problem(integration, file, each.number, each.error) for each in registry.problems]
-    return [*registry.fixes, *problems]
-
-
-def _registry_problem(integration: Integration, file: Path, number: str, error: MalformedError) -> Problem:
-    return Problem(error, number, (integration.package,), Origin("registry", integration.package), str(file))
-
-
 def _source_error(source: BadSource) -> SelectionError:
     named = {"dir": "--fixes", "path": "PRTOGGLE_PATH", "entry-point": "the distribution"}.get(source.kind, source.kind)
-    return SelectionError(f"{named} {source.where}: {source.what}")
+    return SelectionError(f"{named} {source.where}: {source.what}", page=_SOURCES)
 
 
 def _same(one: str, other: str) -> bool:
@@ -321,10 +253,12 @@ def _unknown_part(request: Request) -> SelectionError:
     unknown = [part for part in request.named if part not in known]
     hint = f"its parts are {', '.join(known)}"
     if not unknown:
-        return SelectionError(f"no source of {request.name} has all of the parts {', '.join(request.named)}", hint=hint)
+        return SelectionError(
+            f"no source of {request.name} has all of the parts {', '.join(request.named)}", hint=hint, page=_NAMED
+        )
     near = did_you_mean(unknown[0], known)
     what = f"{request.name} has no part {' and no part '.join(repr(part) for part in unknown)}"
-    return SelectionError(what, nearest=f"{request.name}/{near}" if near else "", hint=hint)
+    return SelectionError(what, nearest=f"{request.name}/{near}" if near else "", hint=hint, page=_NAMED)
 
 
 def _raise(errors: Sequence[PrtoggleError]) -> None:
@@ -334,6 +268,7 @@ def _raise(errors: Sequence[PrtoggleError]) -> None:
     if len(errors) == 1:
         raise errors[0]
     if all(isinstance(error, SelectionError) for error in errors):
-        raise SelectionError("\n".join(map(str, errors)))
+        pages = {error.page for error in errors}
+        raise SelectionError("\n".join(error.said for error in errors), page=pages.pop() if len(pages) == 1 else "")
     flat = [each for error in errors for each in (error.problems if isinstance(error, MalformedError) else (error,))]
     raise MalformedError(tuple(dict.fromkeys(flat)))

@@ -75,6 +75,7 @@ class Cell:
     column: int = 0
     nearest: str = ""
     hint: str = ""
+    page: str = ""
     instead: str = ""
 
     @property
@@ -104,6 +105,7 @@ class Cell:
             "place": {"file": self.where, "line": self.line, "column": self.column},
             "nearest": self.nearest,
             "hint": self.hint,
+            "page": self.page,
             "instead": self.instead,
         }
 
@@ -265,6 +267,7 @@ def _cell(decision: Decision, subject: Subject, below: bool, instead: str) -> Ce
         column=place.column,
         nearest=refusal.nearest,
         hint=refusal.hint,
+        page=refusal.page,
         instead=instead,
     )
 
@@ -282,10 +285,11 @@ def _unavailable(cells: Sequence[Cell], gone: Iterable[Subject]) -> Iterator[Cel
                     verdict=UNAVAILABLE,
                     healthy=False,
                     below=cell.fix.id in subject.below,
-                    reason=str(subject.problem or ""),
+                    reason=subject.problem.said if subject.problem else "",
                     where="",
                     line=0,
                     column=0,
                     nearest="",
                     hint="",
+                    page=subject.problem.page if subject.problem else "",
                 )

@@ -25,6 +25,8 @@ from unidiff.patch import PatchedFile, PatchSet
 from prtoggle.edits.kinds import DiffEdit, Hunk
 from prtoggle.errors import MalformedError, Place, RefusedError
 
+_PAGE = "reverse-patches#diffs-diff-merged_diff"
+
 Kind = Literal["modified", "added", "deleted", "renamed", "binary"]
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
@@ -59,14 +61,18 @@ def parse(text: str, *, name: str, reverse: bool, first: int = 1) -> tuple[FileD
         lines.pop()
     problems = _problems(lines, name, first)
     if problems:
-        raise MalformedError(tuple(problems))
+        raise MalformedError(tuple(problems), page=_PAGE)
     try:
         patches = PatchSet([line + "\n" for line in lines])
         files = tuple(_file(patched, reverse, first) for patched in patches if patched or _says_something(patched))
     except (UnidiffParseError, ValueError) as error:
-        raise MalformedError((RefusedError(f"no unified diff: {error}", place=Place(name, first)),)) from None
+        raise MalformedError(
+            (RefusedError(f"no unified diff: {error}", place=Place(name, first)),), page=_PAGE
+        ) from None
     if not files:
-        raise MalformedError((RefusedError("no unified diff: it changes no file", place=Place(name, first)),))
+        raise MalformedError(
+            (RefusedError("no unified diff: it changes no file", place=Place(name, first)),), page=_PAGE
+        )
     return files
 
 

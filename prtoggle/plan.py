@@ -164,7 +164,7 @@ def _judge(fix: Fix, request: Request, sources: Sources) -> Choice:
     if not wanted:
         known = ", ".join(fix.parts)
         missing = next(iter(named or ()), "")
-        raise RefusedError(f"{fix.id} ({fix.origin}) has no part {missing!r}", nearest=known)
+        raise RefusedError(f"{fix.id} ({fix.origin}) has no part {missing!r}", nearest=known, page=_NAMED)
     table = _under_best_variant(fix, sources, wanted)
     taken, absent, refused = [], [], []
     for part in wanted:
@@ -246,6 +246,7 @@ def _by_exact_application(
     return {part: replace(d, reason=f"{d.reason}; {note}") for part, d in best.items()}
 
 
+_NAMED = "choosing#what-is-named-must-be-there"
 _NEARNESS = (
     Verdict.HALF,
     Verdict.ALREADY,
@@ -265,7 +266,7 @@ def refusal(choices: Sequence[Choice]) -> RefusedError:
         for decision in choice.refused:
             problems.append(refusal_of(decision))
     if len(problems) == 1:
-        return problems[0] if isinstance(problems[0], RefusedError) else RefusedError(str(problems[0]))
+        return problems[0] if isinstance(problems[0], RefusedError) else RefusedError(problems[0].said)
     return MalformedError(tuple(problems))
 
 

@@ -2,7 +2,8 @@
 
 Example::
 
-    for case in prove(cases(find(), "27360"), device="cpu", jobs=2):
+    ((scenario, limit),) = chosen("27360")
+    for case in prove(cases(scenario, limit), device="cpu", jobs=2):
         print(case.state, case.verdict)         # "reverted 27360/slice+assert", "proven"
 """
 
@@ -16,13 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prtoggle import selection, yamlfile
+from prtoggle import selection
 from prtoggle.caserun import COULD_NOT_RUN, FIXED, NOT_PROVEN, PROVEN, TIME_LIMIT, parts_of, run_case, why
 from prtoggle.caserun import written as as_written
 from prtoggle.errors import InconclusiveError, SelectionError
+from prtoggle.library import Library
 from prtoggle.result import Result
-from prtoggle.runtime import cache, sources
+from prtoggle.runtime import cache
 from prtoggle.spec import Fix
+
+_PAGE = "commands#prove"
 
 FILE = "scenario.py"
 
@@ -47,7 +51,7 @@ class Case:
     @property
     def key(self) -> tuple[str, str]:
         """What names it: the fix and what is reverted."""
-        return self.scenario.fix.id, self.revert
+        return f"{self.scenario.fix.project}#{self.scenario.fix.id}", self.revert
 
     @property
     def state(self) -> str:
@@ -75,36 +79,34 @@ class Proof:
     seconds: float = 0.0
 
 
-def find(dirs: Sequence[str] = ()) -> tuple[Scenario, ...]:
-    """Every fix that has a scenario, one for each number: the first source wins."""
-    found: dict[str, Scenario] = {}
-    for file in sources.fix_files(dirs=dirs):
-        path = Path(file.path).with_name(FILE)
-        if path.is_file():
-            fix = yamlfile.load(file.path)
-            found.setdefault(fix.id, Scenario(fix, path, tuple(dirs)))
-    return tuple(found.values())
+def chosen(text: str | None, dirs: Sequence[str] = ()) -> tuple[tuple[Scenario, frozenset[str] | None], ...]:
+    """The scenarios of what the selection ``text`` means, all where it is None, each with the parts that it is limited
+    to; None: not limited. Of one fix in several sources the first that has a scenario counts.
 
-
-def chosen(scenarios: Sequence[Scenario], text: str | None) -> tuple[tuple[Scenario, frozenset[str] | None], ...]:
-    """The scenarios that the selection ``text`` means, each with the parts that it is limited to; None: not limited."""
+    Raises: SelectionError: it names what nobody knows, or what has no scenario. MalformedError: what it names does not
+        load.
+    """
     wanted = selection.parse(text) if text is not None else selection.ALL
-    if wanted.everything:
-        return tuple((scenario, None) for scenario in scenarios)
-    by_number = {scenario.fix.id: scenario for scenario in scenarios}
-    limits: dict[str, frozenset[str] | None] = {}
+    found = []
     for choice in wanted.choices:
-        scenario = by_number.get(str(choice.number)) if choice.kind == "fix" else None
-        if scenario is None or (choice.project and choice.project != scenario.fix.project):
-            raise SelectionError(
-                f"{choice} has no scenario", nearest=", ".join(by_number), hint="a scenario.py beside its revert.yaml"
-            )
-        unknown = [part for part in choice.parts or () if part not in scenario.fix.parts]
-        if unknown:
-            raise SelectionError(f"{scenario.fix.id} has no part {unknown[0]}", nearest=", ".join(scenario.fix.parts))
-        before = limits.get(scenario.fix.id, frozenset())
-        limits[scenario.fix.id] = None if choice.parts is None or before is None else before | frozenset(choice.parts)
-    return tuple((by_number[number], limit) for number, limit in limits.items())
+        if choice.kind != "fix":
+            raise _without_scenario(str(choice))
+    for request in Library(tuple(map(Path, dirs))).base.resolve(wanted):
+        fix = next((fix for fix in request.fixes if _beside(fix).is_file()), None)
+        if fix is not None:
+            limit = None if request.default or request.every else frozenset(request.named)
+            found.append((Scenario(fix, _beside(fix), tuple(dirs)), limit))
+        elif request.explicit:
+            raise _without_scenario(request.name)
+    return tuple(found)
+
+
+def _beside(fix: Fix) -> Path:
+    return Path(fix.place.file).with_name(FILE)
+
+
+def _without_scenario(name: str) -> SelectionError:
+    return SelectionError(f"{name} has no scenario", hint=f"a {FILE} beside its revert.yaml", page=_PAGE)
 
 
 def cases(scenario: Scenario, limit: frozenset[str] | None = None) -> tuple[Case, ...]:
@@ -118,7 +120,9 @@ def cases(scenario: Scenario, limit: frozenset[str] | None = None) -> tuple[Case
         told, _ = _child(scenario, FIXED, "cpu", listing=True)
         if "cases" not in told:
             reason, hint = why(told)
-            raise InconclusiveError(f"the scenario of {scenario.fix.id} cannot be loaded: {reason}", hint=hint)
+            raise InconclusiveError(
+                f"the scenario of {scenario.fix.id} cannot be loaded: {reason}", hint=hint, page=_PAGE
+            )
         said = [(str(revert), str(claim)) for revert, claim in told["cases"]]
     found = [Case(scenario, revert, claim) for revert, claim in said]
     return tuple(case for case in found if limit is None or parts_of(case.scenario.fix, case.revert) <= limit)
@@ -188,4 +192,5 @@ def _child(
 ) -> tuple[dict[str, Any], Result]:
     """What the child wrote, and the trial's result."""
     program = ("prtoggle.scenario_runner", str(scenario.path), device)
-    return run_case(program, revert, more=() if listing else (revert,), dirs=scenario.dirs, stop=stop)
+    mine = str(selection.parse(revert, project=scenario.fix.project))  # another project may have the number too
+    return run_case(program, mine, more=() if listing else (revert,), dirs=scenario.dirs, stop=stop)

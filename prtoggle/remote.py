@@ -29,6 +29,7 @@ RESOLVING = 300.0
 """Seconds that a process may take to resolve a selection and to change, besides waiting for its threads."""
 SETTLING = 1.0
 """Seconds in which a process that is about to begin, or to run another program, or to end, has done so."""
+_PAGE = "live#from-outside"
 _OPT_IN = f"start it with {control.VARIABLE}=1 in its environment"
 
 
@@ -38,7 +39,7 @@ class Answer:
 
     Attributes:
         result: what it did or knows, where ``ok``.
-        error: why not, otherwise; ``exit_code`` is that of a command that ends with it.
+        error: why not, otherwise; ``page`` explains it, ``exit_code`` is that of a command that ends with it.
         undone: whether what it did was undone, since another process refused.
     """
 
@@ -46,6 +47,7 @@ class Answer:
     ok: bool
     result: dict[str, Any] = field(default_factory=dict)
     error: str = ""
+    page: str = ""
     exit_code: int = 0
     undone: bool = False
 
@@ -68,13 +70,12 @@ def ask(pid: int, do: str, selection: str = "", *, timeout: float = 2.0, force: 
                     break
                 said += more
             answer = json.loads(said)
-            return Answer(
-                pid, answer["ok"], answer.get("result", {}), answer.get("error", ""), answer.get("exit_code", 0)
-            )
+            words = answer.get("error", ""), answer.get("page", ""), answer.get("exit_code", 0)
+            return Answer(pid, answer["ok"], answer.get("result", {}), *words)
         except (OSError, ValueError, KeyError, TypeError) as error:
             why = str(error) if isinstance(error, OSError) else "it closed the connection without an answer"
             raise RefusedError(
-                f"process {pid} did not answer: {why}", hint="prtoggle status says what it runs"
+                f"process {pid} did not answer: {why}", hint="prtoggle status says what it runs", page=_PAGE
             ) from None
 
 
@@ -89,7 +90,7 @@ def toggle(
         except PrtoggleError as error:
             if start_time(pid) == 0:
                 continue  # ended meanwhile
-            answers.append(Answer(pid, False, error=str(error), exit_code=error.exit_code))
+            answers.append(_failed(pid, error))
     if all(answer.ok for answer in answers):
         return tuple(answers)
     return tuple(_undone(answer, timeout, force) if answer.ok else answer for answer in answers)
@@ -133,10 +134,10 @@ def _undone(answer: Answer, timeout: float, force: bool) -> Answer:
                 back = ask(answer.pid, opposite, written(parts), timeout=timeout, force=force)
                 error = back.error
             except PrtoggleError as problem:
-                error = str(problem)
+                error = problem.said
             if error:
                 what = f"could not be undone, though another process refused: {error}"
-                return Answer(answer.pid, False, answer.result, what, 3)
+                return Answer(answer.pid, False, answer.result, what, _PAGE, 3)
     return Answer(answer.pid, True, answer.result, undone=True)
 
 
@@ -147,16 +148,20 @@ def statuses(pids: Sequence[int]) -> tuple[Answer, ...]:
         try:
             answers.append(ask(pid, "status"))
         except PrtoggleError as error:
-            answers.append(Answer(pid, False, error=str(error), exit_code=error.exit_code))
+            answers.append(_failed(pid, error))
     return tuple(answers)
+
+
+def _failed(pid: int, error: PrtoggleError) -> Answer:
+    return Answer(pid, False, error=error.said, page=error.page, exit_code=error.exit_code)
 
 
 def tree(pid: int) -> tuple[int, ...]:
     """``pid`` and every Python below it, helpers of multiprocessing left out."""
     if not SEES:
-        raise RefusedError("processes can be looked at on Linux alone")
+        raise RefusedError("processes can be looked at on Linux alone", page=_PAGE)
     if start_time(pid) == 0:
-        raise UsageError(f"there is no process {pid}", hint="prtoggle status lists those that can be asked")
+        raise _no_process(pid)
     watch = Watch(pid, "\0no journal")
     watch.look()
     running = set(watch.still_running(helpers=False))
@@ -177,20 +182,24 @@ def listening() -> tuple[int, ...]:
     return tuple(pid for pid in sorted(found) if control.answers(control.address(pid)))
 
 
+def _no_process(pid: int) -> UsageError:
+    return UsageError(f"there is no process {pid}", hint="prtoggle status lists those that can be asked", page=_PAGE)
+
+
 def _connect(pid: int) -> socket.socket:
     """A connection to a process of this user that takes requests, or a RefusedError that says why not."""
     try:
         owner = os.stat(f"/proc/{pid}").st_uid
     except OSError:
-        raise UsageError(f"there is no process {pid}", hint="prtoggle status lists those that can be asked") from None
+        raise _no_process(pid) from None
     if owner != os.geteuid():
-        raise RefusedError(f"process {pid} is another user's", hint="toggle it as that user")
+        raise RefusedError(f"process {pid} is another user's", hint="toggle it as that user", page=_PAGE)
     path = control.address(pid)
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         made.settimeout(control.PATIENCE)
         if os.stat(path).st_uid != owner:
-            raise RefusedError(f"{path} is another user's")
+            raise RefusedError(f"{path} is another user's", page=_PAGE)
         limit = time.monotonic() + control.PATIENCE
         while True:
             try:
@@ -202,10 +211,11 @@ def _connect(pid: int) -> socket.socket:
                 time.sleep(0.05)
     except (FileNotFoundError, ConnectionRefusedError):  # refused: it runs another program by now (exec)
         made.close()
-        raise RefusedError(f"process {pid} takes no requests", hint=_OPT_IN) from None
+        raise RefusedError(f"process {pid} takes no requests", hint=_OPT_IN, page=_PAGE) from None
     except OSError as error:
         made.close()
-        raise RefusedError(f"process {pid} cannot be asked: {error.strerror or error}", hint=_OPT_IN) from None
+        what = f"process {pid} cannot be asked: {error.strerror or error}"
+        raise RefusedError(what, hint=_OPT_IN, page=_PAGE) from None
     except RefusedError:
         made.close()
         raise

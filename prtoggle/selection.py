@@ -152,6 +152,7 @@ def from_environment(environ: Mapping[str, str], integrations: Iterable[Integrat
             raise _error(
                 f"{variable} and {last} are both set and differ: '{other}' and '{selection}'",
                 hint="unset one of them, or give both the same selection",
+                page="choosing#variables",
             )
     return selection, found[0][1]
 
@@ -382,11 +383,13 @@ def _nearest(item: str) -> str:
     return did_you_mean(item.lower(), ("all", "none"))
 
 
-def _error(what: str, *, where: str = "", column: int = 0, nearest: str = "", hint: str = "") -> SelectionError:
+def _error(
+    what: str, *, where: str = "", column: int = 0, nearest: str = "", hint: str = "", page: str = ""
+) -> SelectionError:
     from prtoggle.errors import Place, SelectionError
 
     place = Place(where, 1, column) if where else None
-    return SelectionError(what, place=place, nearest=nearest, hint=hint)
+    return SelectionError(what, place=place, nearest=nearest, hint=hint, page=page)
 
 
 def _fail(where: str, column: int, what: str, *, nearest: str = "", hint: str = "") -> NoReturn:

@@ -33,6 +33,7 @@ class PartHere:
     reason: str
     nearest: str = ""
     hint: str = ""
+    page: str = ""
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,7 @@ def _survey(request: Request, sources: Mapping[str, Sources]) -> list[FixHere]:
                         decision.reason,
                         refusal.nearest if refusal else "",
                         refusal.hint if refusal else "",
+                        refusal.page if refusal else "",
                     )
                 )
             here.append(PackageHere(name, tuple(rows), shadow))

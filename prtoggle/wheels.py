@@ -53,7 +53,11 @@ def unpack(wheel: Path, final: Path, aside: Path) -> Path:
     except (zipfile.BadZipFile, EOFError) as problem:
         raise InconclusiveError(f"not a whole wheel: {problem}", place=Place(str(wheel))) from None
     except ValueError as problem:
-        raise RefusedError(f"the wheel has a file outside of itself: {problem}", place=Place(str(wheel))) from None
+        raise RefusedError(
+            f"the wheel has a file outside of itself: {problem}",
+            place=Place(str(wheel)),
+            page="reference/exit-codes#4-inconclusive",
+        ) from None
     except OSError as problem:
         raise InconclusiveError(
             f"the wheel could not be unpacked: {problem.strerror or problem}",

@@ -24,6 +24,7 @@ from prtoggle import __version__
 from prtoggle.bisect.values import Belief, Direction
 from prtoggle.bisection.copies import Copy, difference, seen
 from prtoggle.bisection.values import Answer, Blamed, Candidate, Settings, State, TrialRecord, plain
+from prtoggle.errors import see
 from prtoggle.runtime.sources import BUNDLED
 
 FORMAT = 1
@@ -172,6 +173,8 @@ def text(told: Account) -> list[str]:
     lines.append(f"  {spent(told)}")
     if told.verdict in ("inconclusive", "interrupted") and told.resume:
         lines.append(f"to resume, run: {told.resume}")
+    if told.verdict == "inconclusive":
+        lines.append(see("guides/bisect#what-is-no-verdict"))
     return lines
 
 

@@ -60,7 +60,7 @@ def find(
     environ = os.environ if environ is None else environ
     wanted = selection.absolute(selection.parse(among, where="--among"), cwd)
     if wanted.is_none:
-        raise UsageError("nothing to look for: --among is none")
+        raise UsageError("nothing to look for: --among is none", page="guides/bisect#one-command")
     own = [entry for entry in environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     first = [os.path.dirname(os.path.join(cwd, script))] if script else []
     path = list(dict.fromkeys([*first, cwd, *(os.path.join(cwd, entry) for entry in own), *installed.search_path()]))
@@ -105,7 +105,9 @@ def _everything(places: Sequence[_Place], notes: list[str]) -> Selection:
                 applies[request.name] = applies.get(request.name, True) and choice.applies
     names = [name for name, does in applies.items() if does]
     if not names:
-        raise RefusedError("no fix applies to what is installed here", hint="prtoggle list says why")
+        raise RefusedError(
+            "no fix applies to what is installed here", hint="prtoggle list says why", page="guides/bisect#one-command"
+        )
     left_out = sorted(set(applies) - set(names))
     if left_out:
         notes.append(f"left out, since they do not apply here: {', '.join(left_out)}")

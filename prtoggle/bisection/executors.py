@@ -23,7 +23,7 @@ from pathlib import Path
 
 from prtoggle.bisection import reaper
 from prtoggle.bisection.values import Job, TrialRecord, plain, record_of
-from prtoggle.bisection.worker import GPUS, JOB, RESULT
+from prtoggle.bisection.worker import GPUS, JOB, NOT_BEGUN, RESULT
 from prtoggle.errors import UsageError
 from prtoggle.selection import VARIABLE
 
@@ -36,7 +36,7 @@ def gpus_here(environ: Mapping[str, str]) -> tuple[str, ...]:
     """The GPUs that may be used: those of ``CUDA_VISIBLE_DEVICES``, else all that ``nvidia-smi`` lists."""
     visible = environ.get(GPUS)
     if visible is not None:
-        named = [each.strip() for each in visible.split(",")]
+        named = dict.fromkeys(each.strip() for each in visible.split(","))  # one that is named twice is one
         return tuple(each for each in named if each and each != "-1")
     if shutil.which("nvidia-smi", path=environ.get("PATH")) is None:
         return ()
@@ -66,7 +66,9 @@ def deal(gpus: Sequence[str], *, jobs: int, each: int | None) -> tuple[tuple[str
         hint = "--gpus-per-trial 0 lets all trials share them"
         if count and len(gpus) >= count:
             hint = f"--jobs {len(gpus) // count}, or {hint}"
-        raise UsageError(f"{wanted} take more GPUs than the {len(gpus)} that are here", hint=hint)
+        raise UsageError(
+            f"{wanted} take more GPUs than the {len(gpus)} that are here", hint=hint, page="guides/bisect#one-command"
+        )
     return tuple(tuple(gpus[slot * count : (slot + 1) * count]) for slot in range(jobs))
 
 
@@ -174,8 +176,10 @@ def _result(running: _Running) -> TrialRecord:
     found = taken(Path(job.folder))
     if found is not None:
         return found
-    if code == 1 and not _said(job):
+    if code == NOT_BEGUN:
         return replace(_lost(job, "ended before it began"), kind="interrupted")
+    if not os.path.isdir(job.folder):
+        return _lost(job, f"its folder {job.folder} was deleted")
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     return _lost(job, f"its worker ended without a result ({how}) {_said(job)}".strip())
 

@@ -43,6 +43,8 @@ from prtoggle.bisection.worker import GPUS, JOB, LOCK, RESULT, lock, write
 from prtoggle.errors import UsageError
 from prtoggle.selection import VARIABLE
 
+_PAGE = "guides/bisect#one-command"
+
 ADDRESS = "RAY_ADDRESS"
 MOST = 16 << 20
 """Bytes of each file that come back, its end where it is longer."""
@@ -232,7 +234,7 @@ def _connected(gpus: int) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "ray":
             raise
-        raise UsageError("--executor ray needs Ray", hint="pip install ray") from None
+        raise UsageError("--executor ray needs Ray", hint="pip install ray", page=_PAGE) from None
     address = os.environ.get(ADDRESS, "")
     if not ray.is_initialized():
         _answering(address)
@@ -240,7 +242,7 @@ def _connected(gpus: int) -> Any:
             with _signals_kept():
                 ray.init(address=address or "auto", log_to_driver=False, logging_level="ERROR")
         except (ConnectionError, ValueError, RuntimeError) as error:
-            raise UsageError(f"no Ray cluster: {_first_line(error)}", hint=_START) from None
+            raise UsageError(f"no Ray cluster: {_first_line(error)}", hint=_START, page=_PAGE) from None
     # Standard output is data; Ray prints there what it thinks of a process that died, and has no setting for it.
     worker: Any = importlib.import_module("ray._private.worker")
     if hasattr(worker, "_worker_logs_enabled"):
@@ -248,7 +250,9 @@ def _connected(gpus: int) -> Any:
     most = max((int(node["Resources"].get("GPU", 0)) for node in ray.nodes() if node["Alive"]), default=0)
     if gpus > most:
         hint = "--gpus-per-trial 0 lets trials see all that their node has"
-        raise UsageError(f"{gpus} GPUs for a trial are more than any node of the cluster has ({most})", hint=hint)
+        raise UsageError(
+            f"{gpus} GPUs for a trial are more than any node of the cluster has ({most})", hint=hint, page=_PAGE
+        )
     return ray
 
 
@@ -260,7 +264,7 @@ def _answering(address: str) -> None:
             socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
         except OSError as error:
             what = f"no Ray cluster at {ADDRESS}={address}: {error.strerror or error}"
-            raise UsageError(what, hint=_START) from None
+            raise UsageError(what, hint=_START, page=_PAGE) from None
 
 
 _START = f"ray start --head starts one here; {ADDRESS} names another"

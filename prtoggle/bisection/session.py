@@ -25,11 +25,12 @@ from typing import Any
 from prtoggle import runs
 from prtoggle.bisection import candidates, steps
 from prtoggle.bisection.executors import Local, deal, gpus_here
-from prtoggle.bisection.record import Header, Log, resumed
+from prtoggle.bisection.record import Header, Log, resumed, resuming
 from prtoggle.bisection.trials import Trials, selection_of
-from prtoggle.bisection.values import Executor, Job, Settings, State, TrialRecord, Wanted, Watcher
+from prtoggle.bisection.values import FAILURES, Executor, Job, Settings, State, TrialRecord, Wanted, Watcher
 from prtoggle.bisection.verdict import pattern
-from prtoggle.errors import RefusedError, UsageError
+from prtoggle.bisection.worker import full
+from prtoggle.errors import InconclusiveError, RefusedError, UsageError
 from prtoggle.trial import CommandError
 
 _LOOK = 0.2
@@ -101,6 +102,8 @@ def _check(settings: Settings) -> None:
         if settings.match or settings.flaky:
             other = "--match" if settings.match else "--flaky"
             raise UsageError(f"--metric and {other} are two ways to judge a trial", hint=f"leave out {other}")
+        if settings.never_otherwise:
+            raise UsageError("--never-otherwise is about a failure, and --metric about a number", hint="leave out one")
     elif settings.worse:
         raise UsageError("--worse says what is worse of a metric, and there is none", hint="--metric REGEX")
     if settings.jobs < 1:
@@ -213,6 +216,13 @@ class _Session:
         self.running.pop(record.number, None)
         if record.kind == "infrastructure" and record.code in _NOT_THERE:
             raise CommandError(record.why, record.code)
+        if record.kind in FAILURES and full(Path(self.log.header.folder)):
+            # More of the same would count against the trial; as it is, it is tried again once there is room.
+            raise InconclusiveError(
+                f"no room is left in {self.log.header.folder}",
+                hint=f"make room, then: {resuming(self.log.path)}",
+                page="guides/bisect#stopping-and-going-on",
+            )
         if record.kind == "interrupted":  # and nobody here wanted that
             record = replace(record, kind="infrastructure", why=f"somebody else ended it: {record.why}")
         self.log.append(record)

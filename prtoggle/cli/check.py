@@ -12,6 +12,7 @@ from prtoggle.check import UNAVAILABLE, Cell, Report
 from prtoggle.cli import releasematrix as matrix
 from prtoggle.cli import render
 from prtoggle.cli.context import against_options, fixes_option, json_option, parse_all
+from prtoggle.errors import see
 
 SHORT = {
     "applies": "applies",
@@ -127,6 +128,9 @@ def _render(report: Report, as_json: bool) -> None:
     for cells in _groups(report.unhealthy):
         render.out()
         _explain(cells)
+    pages = dict.fromkeys(cell.page for cell in report.unhealthy if cell.page)
+    for page in pages:
+        render.out(see(page))
     for subject in report.unavailable:
         render.words(f"prtoggle: {subject.problem}")
 

@@ -54,7 +54,7 @@ Exit codes: 0 both fixes behave as claimed; 1 one does not; 4 torch is not insta
 def command(device: str) -> int:
     """Both fixes that come with prtoggle, fixed and reverted side by side, in under two minutes."""
     sidebyside.text(_INTRO)
-    scenarios = [scenario for scenario in proof.find() if scenario.fix.id in SHOWN]
+    scenarios = [scenario for scenario, _ in proof.chosen(",".join(SHOWN))]
     wanted = [case for scenario in scenarios for case in proof.cases(scenario) if case.revert in SHOWN[scenario.fix.id]]
     if find_spec("torch") is None:
         _without_torch(scenarios, wanted)
@@ -107,4 +107,5 @@ def _without_torch(scenarios: Sequence[Scenario], wanted: Sequence[Case]) -> Non
     raise InconclusiveError(
         "torch is not installed, and both programs need it, so nothing was run",
         hint=f"{sys.executable} -m pip install torch, then prtoggle demo; list, show, diff and run work without it",
+        page="commands#demo",
     )

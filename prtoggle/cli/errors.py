@@ -69,12 +69,14 @@ def of_click(error: click.ClickException) -> str:
         nearest = (sorted(error.possibilities or ()) or [""])[0]
     elif what.startswith("Got unexpected extra argument"):
         what = f"one argument too many: {what.partition('(')[2].rstrip(')')}"
+    page = ""
     context = getattr(error, "ctx", None)
     if context is not None:
         if what.startswith("one argument") and any(each.name == "selection" for each in context.command.params):
             hint = "several fixes are one argument: 27360,24401; "
         hint += f"{context.command_path} -h shows how it is called"
-    return describe(UsageError(what[:1].lower() + what[1:], nearest=nearest, hint=hint.removesuffix("; ")))
+        page = f"{UsageError.page}#{context.info_name}" if context.parent is not None else ""
+    return describe(UsageError(what[:1].lower() + what[1:], nearest=nearest, hint=hint.removesuffix("; "), page=page))
 
 
 def say(text: str) -> None:

@@ -172,6 +172,7 @@ def _data(answer: Answer, written: Path | None) -> dict[str, Any]:
         "reason": answer.reason,
         "nearest": error.nearest if error is not None else "",
         "hint": error.hint if error is not None else "",
+        "page": error.page if error is not None else "",
         "steps": [{"before": each.before, "after": each.after, "how": each.how, "why": each.why} for each in steps],
         "base": proposal.base if proposal is not None else "",
         "how": proposal.how if proposal is not None else "",

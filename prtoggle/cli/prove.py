@@ -55,11 +55,13 @@ def command(selection: str | None, device: str, jobs: int | None, fixes: tuple[P
 
     SELECTION limits it to these fixes, or to these parts of them.
     """
-    scenarios = proof.find(tuple(map(os.fspath, fixes)))
-    wanted = [case for scenario, limit in proof.chosen(scenarios, selection) for case in proof.cases(scenario, limit)]
+    scenarios = proof.chosen(selection, tuple(map(os.fspath, fixes)))
+    wanted = [case for scenario, limit in scenarios for case in proof.cases(scenario, limit)]
     if not wanted:
         raise InconclusiveError(
-            "there is no scenario to run", hint="a scenario.py stands beside the revert.yaml of its fix"
+            "there is no scenario to run",
+            hint="a scenario.py stands beside the revert.yaml of its fix",
+            page="commands#prove",
         )
     proofs = run_all(wanted, device, jobs or (1 if device == "cuda" else min(2, os.cpu_count() or 1)))
     if as_json:
@@ -118,6 +120,7 @@ def data(found: Proof) -> dict[str, Any]:
     """One proof as plain values."""
     return {
         "fix": found.case.scenario.fix.id,
+        "project": found.case.scenario.fix.project,
         "revert": found.case.revert,
         "claim": found.case.claim,
         "verdict": found.verdict,
@@ -131,9 +134,9 @@ def data(found: Proof) -> dict[str, Any]:
 
 def show(proofs: Sequence[Proof], device: str) -> None:
     """A table for each fix, and one line at the end."""
-    for number in dict.fromkeys(found.case.scenario.fix.id for found in proofs):
-        of_fix = [found for found in proofs if found.case.scenario.fix.id == number]
-        sidebyside.text(f"{number}  {of_fix[0].case.scenario.fix.title}", bold=True)
+    for name in dict.fromkeys(found.case.key[0] for found in proofs):
+        of_fix = [found for found in proofs if found.case.key[0] == name]
+        sidebyside.text(f"{of_fix[0].case.scenario.fix.id}  {of_fix[0].case.scenario.fix.title}", bold=True)
         keys = sidebyside.differing([found.seen for found in of_fix])
         rows = [(found.case.state, found.case.claim, _seen(found, keys), found.verdict) for found in of_fix]
         sidebyside.table(("state", "claimed", "seen", "verdict"), rows, states=STATES)

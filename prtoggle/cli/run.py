@@ -20,9 +20,9 @@ from prtoggle.cli import render
 from prtoggle.cli.context import fixes_option
 from prtoggle.cli.livewords import part_words
 from prtoggle.cli.runwords import in_order
-from prtoggle.errors import UsageError
+from prtoggle.errors import UsageError, see, without_page
 from prtoggle.known import UNINSTALLED
-from prtoggle.result import Result
+from prtoggle.result import NOT_IN_FORCE, Result
 
 _EPILOG = """\b
 Examples:
@@ -118,6 +118,7 @@ def report(result: Result, *, allow_unused: bool = False, quiet: bool = False, v
         *_headline(result, allow_unused, quiet),
         *([] if quiet else _in_force(result)),
         *_out_of_force(result),
+        *_see(result, allow_unused),
         *([] if quiet else _beside(result, verbose)),
         *([] if quiet else _by_process(result)),
     ]
@@ -140,6 +141,15 @@ def _headline(result: Result, allow_unused: bool, quiet: bool) -> list[str]:
         labels = ", ".join(result.labels)
         lines.append(f"{','.join(result.used)} was in force in {processes} of {_reached(result)} ({labels})")
     return lines
+
+
+def _see(result: Result, allow_unused: bool) -> list[str]:
+    """What explains 125, unless a refusal names its own page."""
+    if result.exit_code(allow_unused=allow_unused) != NOT_IN_FORCE or result.verdict == "in force":
+        return []
+    if any(without_page(refused.reason)[1] for refused in result.refused):
+        return []
+    return [see("reference/exit-codes#125-the-revert-was-not-in-force")]
 
 
 def _why_unused(result: Result) -> str:

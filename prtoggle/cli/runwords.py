@@ -56,7 +56,8 @@ def _one_selection(selection: str, rest: Sequence[str]) -> None:
         more.append(word)
     if more and _selects(selection):
         raise UsageError(
-            "several fixes are one argument, with commas between them", nearest=",".join([selection, *more])
+            "several fixes are one argument, with commas between them",
+            nearest=",".join([selection, *more]),
         )
 
 

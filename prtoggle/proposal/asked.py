@@ -35,6 +35,8 @@ from prtoggle.spec import Fix
 from prtoggle.subjects import import_name, one_release
 from prtoggle.unified import unified
 
+_PAGE = "guides/port#what-it-does"
+
 SOURCES = ("dir", "path", "bundled", "entry-point", "registry")
 
 
@@ -101,7 +103,9 @@ def _in(target: PathTarget, library: Library, index: Index, names: Sequence[str]
     if len(there) > 1:
         there.pop(BUNDLED, None)
     if len(there) > 1:
-        raise UsageError(f"{target.path} holds {' and '.join(there)}", hint="--package names the one to port to")
+        raise UsageError(
+            f"{target.path} holds {' and '.join(there)}", hint="--package names the one to port to", page=_PAGE
+        )
     for package in there.values():
         return package
     if library.problems:
@@ -110,6 +114,7 @@ def _in(target: PathTarget, library: Library, index: Index, names: Sequence[str]
         f"{target.path} holds no package that a fix is for",
         nearest=", ".join(name for name in names if name != BUNDLED),
         hint="name the folder that one of them is in, or --package",
+        page=_PAGE,
     )
 
 
@@ -150,6 +155,7 @@ def _none_of(request: Request, package: Package, source: str | None, catalog: Ca
         else f"{request.name} has no source of the kind '{source}' for {package.name}",
         nearest=", ".join(f"{fix.origin} for {' and '.join(fix.packages)}" for fix in request.fixes),
         hint="--source and --package choose another",
+        page=_PAGE,
     )
 
 
@@ -188,22 +194,28 @@ def keep(proposal: Proposal, folders: Sequence[Path]) -> Path:
     else:
         if len(folders) != 1:
             raise UsageError(
-                f"{proposal.fix.id} has no file of its own to write to", hint="name one folder for it: --fixes DIR"
+                f"{proposal.fix.id} has no file of its own to write to",
+                hint="name one folder for it: --fixes DIR",
+                page=_PAGE,
             )
         there = sorted(folders[0].glob(f"pr{proposal.fix.id}_*"))
         if there:
-            raise RefusedError(f"{there[0]} is there already", hint="merge what is proposed into it by hand")
+            raise RefusedError(
+                f"{there[0]} is there already", hint="merge what is proposed into it by hand", page=_PAGE
+            )
         path = folders[0] / f"pr{proposal.fix.id}_{proposal.plan.package.name}" / "revert.yaml"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _alone(path.parent):
             if proposal.path and path.read_bytes() != proposal.before:
-                raise RefusedError(f"{path} has changed since it was read", hint="port it again")
+                raise RefusedError(f"{path} has changed since it was read", hint="port it again", page=_PAGE)
             if path.exists() and not path.stat().st_mode & 0o222:  # to put a file in its place would go all the same
-                raise RefusedError(f"{path} is read-only", hint="make it writable, or take the patch from stdout")
+                raise RefusedError(
+                    f"{path} is read-only", hint="make it writable, or take the patch from stdout", page=_PAGE
+                )
             _replace(path, proposal.after)
     except OSError as error:
-        raise RefusedError(f"{path} cannot be written: {error.strerror or error}") from None
+        raise RefusedError(f"{path} cannot be written: {error.strerror or error}", page=_PAGE) from None
     return path
 
 
@@ -246,6 +258,7 @@ def as_patch(proposal: Proposal, *, several: bool) -> tuple[Path, bytes]:
             raise UsageError(
                 f"{proposal.fix.id} has no file of its own, and a whole new one cannot stand among patches",
                 hint="port it alone, or take --json",
+                page=_PAGE,
             )
         return Path.cwd(), proposal.after
     path = Path(os.path.realpath(proposal.path))  # git does not patch what a symbolic link leads to

@@ -33,6 +33,8 @@ from prtoggle.sources import Sources
 from prtoggle.spec import Fix, Variant
 from prtoggle.verdict import Decision, Verdict, within
 
+_PAGE = "guides/port#what-it-does"
+
 MOST = 12
 """How many releases on each side are looked at where nothing says which ones hold the fix."""
 
@@ -101,7 +103,7 @@ class Pool:
             except InconclusiveError as problem:
                 if not here:
                     hint = f"--via names wheels and folders to look at instead; what failed: {problem.hint}"
-                    raise InconclusiveError(problem.what, hint=hint) from None
+                    raise InconclusiveError(problem.what, hint=hint, page=_PAGE) from None
                 index.note(f"{problem.what}: only the {len(here)} releases on disk are looked at")
                 found.update(here)
         pool.versions = tuple(sorted(filter(_final, found), key=Version))
@@ -114,7 +116,9 @@ class Pool:
         if found is None or not found.believed:
             why = found.why if found is not None else f"it has no package {self.package}"
             raise UsageError(
-                f"{target.path} is no release to port from: {why}", hint="name one with its metadata, or name==version"
+                f"{target.path} is no release to port from: {why}",
+                hint="name one with its metadata, or name==version",
+                page=_PAGE,
             )
         self._read[found.version] = MemoSources(found, self.memo)
         return found.version
@@ -127,7 +131,7 @@ class Pool:
             root = self.index.fetch(self.distribution, version)
             found = locate(self.package, [str(root)])
             if found is None:
-                raise InconclusiveError(f"{self.distribution} {version} has no package {self.package}")
+                raise InconclusiveError(f"{self.distribution} {version} has no package {self.package}", page=_PAGE)
             self._read[version] = MemoSources(found, self.memo)
         return self._read[version]
 
@@ -194,6 +198,7 @@ def base(fix: Fix, goal: Package, pool: Pool, twins: Twins = lambda fix, package
             place=fix.place,
             nearest=f"looked among {_listed(others)}" if others else "",
             hint="correct the versions, or let --via name a release that is in them",
+            page=_PAGE,
         )
     reason = refusal_of(nearest)
     raise RefusedError(
@@ -201,6 +206,7 @@ def base(fix: Fix, goal: Package, pool: Pool, twins: Twins = lambda fix, package
         place=reason.place or fix.place,
         nearest=reason.nearest,
         hint="--via names the releases to look at",
+        page=_PAGE,
     )
 
 

@@ -32,6 +32,8 @@ from prtoggle.verdict import part_name
 class PortRefused(RefusedError):
     """It cannot be told how the fix looks in the release; ``steps`` is what could be told before that."""
 
+    page = "guides/port#what-it-does"
+
     def __init__(
         self, what: str, *, place: Place | None = None, nearest: str = "", hint: str = "", steps: tuple[Step, ...] = ()
     ) -> None:

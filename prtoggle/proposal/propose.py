@@ -35,6 +35,8 @@ from prtoggle.spec import ONLY_PART, Fix, Variant
 from prtoggle.verdict import Decision, Verdict, decide, is_condition, within
 from prtoggle.yamlfile import loads
 
+_PAGE = "guides/port#what-it-does"
+
 
 @dataclass(frozen=True)
 class Proposal:
@@ -76,9 +78,10 @@ def propose(fix: Fix, goal: Sources, pool: Pool, twins: Twins = lambda fix, pack
         raise RefusedError(
             f"a variant is for versions, and that of {package.label} is not believed: {package.why}",
             hint="name a release: --to name==version",
+            page=_PAGE,
         )
     if not fix.id.isdigit():
-        raise RefusedError(f"{fix.id} is a diff: a reverse patch has the number of a fix", place=fix.place)
+        raise RefusedError(f"{fix.id} is a diff: a reverse patch has the number of a fix", place=fix.place, page=_PAGE)
     table = decisions(fix, goal)
     if applying(table):
         return None
@@ -134,7 +137,7 @@ class _Making:
             return patched(before, name, self.variant, versions=ranges.old, new=lines)
         except Unpatchable as problem:
             raise RefusedError(
-                f"{self.fix.id}: its file has no place for a variant: {problem}", place=self.variant.place
+                f"{self.fix.id}: its file has no place for a variant: {problem}", place=self.variant.place, page=_PAGE
             ) from None
 
     def _document(self, ranges: Ranges, patches: tuple[NewPatch, ...]) -> bytes:
@@ -184,7 +187,7 @@ class _Making:
                 == self.fix
             ):
                 return before
-        raise RefusedError(f"{self.fix.place.file} has changed since it was read", hint="port it again")
+        raise RefusedError(f"{self.fix.place.file} has changed since it was read", hint="port it again", page=_PAGE)
 
     def _applies(self, variant: Variant, sources: Sources) -> bool:
         return bool(applying(decide(self.fix, variant, sources)))

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
         def status(self) -> dict[str, Any]: ...
 
 
+_PAGE = "live#from-outside"
+
+
 VARIABLE = "PRTOGGLE_CONTROL"
 HELLO = "prtoggle 1"
 REQUEST_LIMIT = 64 * 1024
@@ -209,7 +212,7 @@ class Server:
         try:
             said: dict[str, Any] = {"ok": True, "result": self._carry_out(_parse(request))}
         except PrtoggleError as error:
-            said = {"ok": False, "error": str(error), "exit_code": error.exit_code}
+            said = {"ok": False, "error": error.said, "page": error.page, "exit_code": error.exit_code}
         except RevertRefusedError as error:
             said = {"ok": False, "error": str(error), "exit_code": 3}
         except BaseException as error:  # SystemExit too: this thread answers for what it did
@@ -227,7 +230,7 @@ class Server:
             return live.status()
         timeout, force = _seconds(fields.get("timeout", "2.0")), fields.get("force", "0") == "1"
         if not fields.get("selection"):
-            raise UsageError("the request names no selection")
+            raise UsageError("the request names no selection", page=_PAGE)
         act = live.revert if fields["do"] == "revert" else live.restore
         return act(fields["selection"], timeout=timeout, force=force)
 
@@ -237,21 +240,25 @@ def _parse(request: bytes) -> dict[str, str]:
     try:
         lines = request.decode("utf-8").split("\n")
     except UnicodeDecodeError:
-        raise UsageError("the request is not UTF-8") from None
+        raise UsageError("the request is not UTF-8", page=_PAGE) from None
     if lines[0] != HELLO:
-        raise UsageError(f"the request does not begin with {HELLO!r}", hint="use the prtoggle of the process's version")
+        raise UsageError(
+            f"the request does not begin with {HELLO!r}", hint="use the prtoggle of the process's version", page=_PAGE
+        )
     if lines[-2:] != ["", ""] or len(request) > REQUEST_LIMIT:
-        raise UsageError(f"the request does not end with an empty line within {REQUEST_LIMIT} bytes and {PATIENCE:g} s")
+        raise UsageError(
+            f"the request does not end with an empty line within {REQUEST_LIMIT} bytes and {PATIENCE:g} s", page=_PAGE
+        )
     fields: dict[str, str] = {}
     for line in lines[1:-2]:
         name, space, value = line.partition(" ")
         if name not in ("do", "selection", "timeout", "force") or not space or name in fields:
-            raise UsageError(f"not a line of a request: {line[:60]!r}")
+            raise UsageError(f"not a line of a request: {line[:60]!r}", page=_PAGE)
         fields[name] = value
     if fields.get("do") not in ("revert", "restore", "status"):
-        raise UsageError("the request says neither `do revert` nor `do restore` nor `do status`")
+        raise UsageError("the request says neither `do revert` nor `do restore` nor `do status`", page=_PAGE)
     if fields.get("force", "0") not in ("0", "1"):
-        raise UsageError("force is 0 or 1")
+        raise UsageError("force is 0 or 1", page=_PAGE)
     return fields
 
 
@@ -261,7 +268,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds <= LONGEST:
-        raise UsageError(f"timeout is a number of seconds up to {LONGEST:g}, not {text[:20]!r}")
+        raise UsageError(f"timeout is a number of seconds up to {LONGEST:g}, not {text[:20]!r}", page=_PAGE)
     return seconds
 
 

@@ -68,8 +68,8 @@ def exchange(
         hint = _HINT.format(selected)
         what = "this cannot be changed while the process runs; nothing changed"
         if len(refusals) == 1:
-            raise RefusedError(f"{what}: {refusals[0]}", hint=hint)
-        raise RefusedError("\n".join((f"{what}:", *(f"  {reason}" for reason in refusals))), hint=hint)
+            raise RefusedError(f"{what}: {refusals[0]}", hint=hint, page=gate.PAGE)
+        raise RefusedError("\n".join((f"{what}:", *(f"  {reason}" for reason in refusals))), hint=hint, page=gate.PAGE)
     if midway is not None:
         midway.changes, midway.files = [*changed, *moved], {module.file for module, _, _ in toggles}
     done = _set(changed, moved, alive, afresh, result, timeout, force)

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 TWIN = "__prtoggle_twin__"
 """What tells a twin, which may be garbage that the collector has not found yet, from a function that somebody has."""
 
+PAGE = "live#what-is-refused-and-why"
+"""Where the documents say what cannot be changed while a process runs."""
+
 _one_at_a_time = allocate_lock()
 _closed: list[Gate] = []
 _hooked = False
@@ -46,6 +49,8 @@ _hooked = False
 
 class GateTimeout(RefusedError):
     """Threads did not leave old code in time; everything is as it was. ``where`` says which thread is where."""
+
+    page = "live#what-you-can-rely-on"
 
     def __init__(self, what: str, where: tuple[str, ...], *, hint: str = "") -> None:
         self.where = where
@@ -90,7 +95,7 @@ def exchange(
     _check((*changes, *plain))
     lock = _one_at_a_time  # a forked child gets another
     if not lock.acquire(True, timeout):
-        raise RefusedError("another toggle is under way in this process", hint="try again when it is done")
+        raise RefusedError("another toggle is under way in this process", hint="try again when it is done", page=PAGE)
     try:
         _hook_forks()
         gate = Gate(changes, plain, also, skip)
@@ -109,14 +114,15 @@ def _check(changes: tuple[Change, ...]) -> None:
         raise RefusedError(
             "a Python without the global interpreter lock cannot be toggled while it runs",
             hint="restart with the variable set",
+            page=PAGE,
         )
     seen: set[int] = set()
     for change in changes:
         function = change.function
         if type(function) is not FunctionType:
-            raise RefusedError(f"{function!r} is a {type(function).__name__}, not a Python function")
+            raise RefusedError(f"{function!r} is a {type(function).__name__}, not a Python function", page=PAGE)
         if id(function) in seen:
-            raise RefusedError(f"{function.__qualname__} is to change twice in one step")
+            raise RefusedError(f"{function.__qualname__} is to change twice in one step", page=PAGE)
         seen.add(id(function))
         before, after = function.__code__.co_freevars, change.code.co_freevars
         if before != after:
@@ -124,6 +130,7 @@ def _check(changes: tuple[Change, ...]) -> None:
                 f"{function.__qualname__} takes other names from the functions around it: "
                 f"({', '.join(before)}) now, ({', '.join(after)}) wanted",
                 hint="restart with the variable set",
+                page=PAGE,
             )
 
 

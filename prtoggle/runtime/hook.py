@@ -182,7 +182,7 @@ class Finder:
             return loaders.revert(spec, self.planned[name])
         except RevertRefusedError as error:
             root = name.partition(".")[0]
-            self.refuse(root, str(error))
+            self.refuse(root, str(error), "limits#what-is-refused-though-it-could-be-done")
             return self._refusing(spec, root)
 
     def _refusing(self, spec: ModuleSpec, package: str) -> ModuleSpec:
@@ -201,19 +201,19 @@ class Finder:
             self.refuse(name, f"the selection could not be resolved: {type(error).__name__}: {error}")
             return
         if "refused" in answer:
-            self.refuse(name, answer["refused"])
+            self.refuse(name, answer["refused"], answer.get("page", ""))
             return
         modules = [Planned(*entry) for entry in answer["modules"]]
         early = [module.name for module in modules if module.name in sys.modules]
         if early:
             reason = f"{', '.join(early)} was imported before prtoggle could revert it"
-            self.refuse(name, reason)
+            self.refuse(name, reason, "limits#where-nothing-can-be-said")
             notice.error(reason)
             self._forget(name)
             return
         script = _run_as_script(modules)
         if script:
-            self.refuse(name, script)
+            self.refuse(name, script, "limits#where-nothing-can-be-said")
             notice.error(script)
             return
         self._take(name, answer, modules)
@@ -291,8 +291,11 @@ class Finder:
 
         return on_load
 
-    def refuse(self, package: str, reason: str) -> None:
-        """From now on importing ``package`` raises in this process."""
+    def refuse(self, package: str, reason: str, page: str = "") -> None:
+        """From now on importing ``package`` raises in this process; ``page`` explains why."""
+        from prtoggle.errors import with_page
+
+        reason = with_page(reason, page or "processes#fails-closed")
         first = package not in self.refused
         self.refused.setdefault(package, reason)
         self.wanted.setdefault(package, self._package)

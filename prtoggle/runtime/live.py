@@ -60,6 +60,7 @@ def revert(selection: str, *, timeout: float = 2.0, force: bool = False) -> dict
             raise RefusedError(
                 f"nothing that {selection} names can be taken out of a package that this process can import",
                 hint="prtoggle list says what applies to what is installed",
+                page="choosing#what-is-named-must-be-there",
             )
         after = {package: dict(known) for package, known in before.items()}
         for each in asked:

@@ -20,15 +20,15 @@ from prtoggle.runtime import cache
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """The answer to one request.
 
-    ``{"refused": why, "code": exit code}``, or ``{"label": "sglang 0.5.16", "parts": (...), "notes": (...),
-    "baked_in": (...), "modules": ((name, file, digest before, reverted bytes, parts, edits), ...), "read": ((path,
-    digest or None), ...)}``, where an edit is ``(parts, where it is written, line of the original, target, line of the
-    reverted text, baked in)``.
+    ``{"refused": why, "page": what explains it, "code": exit code}``, or ``{"label": "sglang 0.5.16", "parts": (...),
+    "notes": (...), "baked_in": (...), "modules": ((name, file, digest before, reverted bytes, parts, edits), ...),
+    "read": ((path, digest or None), ...)}``, where an edit is ``(parts, where it is written, line of the original,
+    target, line of the reverted text, baked in)``.
     """
     try:
         return _answer(request)
     except PrtoggleError as error:
-        return {"refused": str(error), "code": error.exit_code}
+        return {"refused": error.said, "page": error.page, "code": error.exit_code}
     except Exception as error:
         return {"refused": f"a bug in prtoggle: {type(error).__name__}: {error}", "code": 70}
 

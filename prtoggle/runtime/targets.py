@@ -15,7 +15,7 @@ import os
 import sys
 
 from prtoggle import selection as selections
-from prtoggle.errors import RefusedError, SelectionError
+from prtoggle.errors import RefusedError, SelectionError, without_page
 from prtoggle.runtime import boot, cache, hook, sources, view
 from prtoggle.runtime.resolve import Planned
 from prtoggle.runtime.resolve import resolve as ask
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from prtoggle.runtime.versions import Versions
+
+_LIVE = "live#what-you-can-rely-on"
+_REFUSED = "live#what-is-refused-and-why"
 
 _finder: hook.Finder | None = None
 _plans: dict[str, Wanted] = {}
@@ -59,7 +62,7 @@ def resolve(selection: str) -> tuple[Wanted, ...]:
     text = str(selections.absolute(parsed, os.getcwd()))
     found, blind = boot._packages({boot.VARIABLE: text}, os.getcwd(), _fix_path())
     if blind:
-        raise RefusedError("\n".join(blind))
+        raise RefusedError("\n".join(blind), page="limits#where-no-package-can-be-refused")
     packages = {integration.package for integration in _integrations()} | set(found)
     specs = {package: _spec(package) for package in sorted(packages)}
     made = [_resolve(package, text, spec) for package, spec in specs.items() if spec is not None]
@@ -73,11 +76,12 @@ def resolve_parts(package: str, parts: tuple[str, ...]) -> Wanted:
         return Wanted(package, before.label if before else package)
     spec = _spec(package)
     if spec is None:
-        raise RefusedError(f"{package} cannot be found any more")
+        raise RefusedError(f"{package} cannot be found any more", page=_LIVE)
     made = _resolve(package, written(parts), spec)
     if set(made.parts) != set(parts):
         missing = ", ".join(sorted(set(parts) - set(made.parts)))
-        raise RefusedError(f"{missing} cannot be taken out of {package} any more: the reverse patches changed")
+        what = f"{missing} cannot be taken out of {package} any more: the reverse patches changed"
+        raise RefusedError(what, page=_LIVE)
     return made
 
 
@@ -98,7 +102,7 @@ def among(selection: str, out: tuple[str, ...]) -> set[str]:
         if not mine or not wanted <= set(mine):
             missing = ", ".join(sorted(wanted - set(mine))) or str(choice)
             hint = f"out are: {', '.join(out)}" if out else "nothing is out"
-            raise SelectionError(f"{missing} is not reverted in this process", hint=hint)
+            raise SelectionError(f"{missing} is not reverted in this process", hint=hint, page=_LIVE)
         named |= wanted
     return named
 
@@ -220,7 +224,8 @@ def _spec(package: str) -> ModuleSpec | None:
     if spec is not None and package in finder.wanted and package not in finder.done:
         finder._decide(package, spec)
     if spec is not None and package in finder.refused:
-        raise RefusedError(finder.refused[package])
+        said, page = without_page(finder.refused[package])
+        raise RefusedError(said, page=page)
     return spec
 
 
@@ -230,7 +235,7 @@ def _resolve(package: str, text: str, spec: ModuleSpec) -> Wanted:
     answer = ask(package, locations, file, {boot.VARIABLE: text}, os.getcwd(), _fix_path(), _integrations())
     if "refused" in answer:
         kind = SelectionError if answer.get("code") == SelectionError.exit_code else RefusedError
-        raise kind(answer["refused"])
+        raise kind(answer["refused"], page=answer.get("page", ""))
     made = Wanted(package, answer["label"], tuple(answer["parts"]), tuple(answer["baked_in"]))
     for entry in answer["modules"]:
         planned = Planned(*entry)
@@ -245,8 +250,9 @@ def _file_and_base(planned: Planned) -> tuple[str, bytes]:
     module = sys.modules.get(planned.name)
     where = getattr(module, "__file__", None) or planned.file
     if os.path.realpath(where) != os.path.realpath(planned.file):
-        raise RefusedError(f"{planned.name} was imported from {where}, and the plan is for {planned.file}")
+        what = f"{planned.name} was imported from {where}, and the plan is for {planned.file}"
+        raise RefusedError(what, page=_REFUSED)
     base = sources.read(planned.file)
     if cache.content(base) != planned.before:
-        raise RefusedError(f"{planned.file} changes while it is read")
+        raise RefusedError(f"{planned.file} changes while it is read", page=_REFUSED)
     return where, base

@@ -86,7 +86,8 @@ class TestList:
         (engine.here / "my-fixes").mkdir()
         ran = engine.run(command[0], "--fixes", "my-fixs", *command[1:])
         assert (ran.code, ran.out) == (2, "")
-        assert ran.err == "prtoggle: --fixes my-fixs is not there\n  nearest: my-fixes\n"
+        said = "prtoggle: --fixes my-fixs is not there\n  nearest: my-fixes\n"
+        assert ran.err == f"{said}  see: prtoggle explain commands#{command[0]}\n"
 
     def test_folders_named_come_first(self, engine: World) -> None:
         engine.fix(101, FIX, into=engine.root / "mine")
