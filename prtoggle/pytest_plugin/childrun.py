@@ -154,8 +154,12 @@ def _made(
         for kind, value in lines
         if kind == "report"
     )
-    for report in reports:
+    for report in reports:  # JSON knows no tuples
+        report.location = tuple(report.location)
+        report.sections = [tuple(each) for each in report.sections]
         report.user_properties = [tuple(each) for each in report.user_properties]
+        if isinstance(report.longrepr, list):
+            report.longrepr = tuple(report.longrepr)
     kinds = dict(lines)
     if "end" in kinds and not kinds["end"]["booted"]:
         return (), "prtoggle did not start in the child process, so nothing is reverted there; prtoggle doctor says why"

@@ -71,9 +71,13 @@ def enter(text: str, base: str) -> State:
 
 
 def not_imported(text: str) -> tuple[str, ...]:
-    """The modules that ``text`` changes and that are not imported in this process."""
+    """The modules that ``text`` changes and that are not imported in this process.
+
+    A package of which nothing is imported does not count beside one that is: a fix may have a variant for another.
+    """
     planned = dict.fromkeys(each.name for wanted in targets.resolve(text) for each in wanted.planned)
-    return tuple(name for name in planned if name not in sys.modules)
+    known = [name for name in planned if name.partition(".")[0] in sys.modules]
+    return tuple(name for name in known or planned if name not in sys.modules)
 
 
 class _quiet:

@@ -16,11 +16,12 @@ import pytest
 TITLE = "fixes taken out"
 _LETTERS = {"passed": ".", "failed": "F"}
 _GUARDS = {"guards": "GUARDS", "does not guard": "DOES NOT GUARD", "error": "ERROR", "not checked": "NOT CHECKED"}
+_COUNTED = {"guards": "guard", "does not guard": "do not guard", "error": "in error", "not checked": "not checked"}
 
 
 def status(report: Any) -> tuple[str, str, str] | None:
     """As pytest's own, with what was reverted and how, for ``-v``."""
-    if report.when != "call" or report.outcome not in _LETTERS or hasattr(report, "wasxfail"):
+    if report.when != "call" or report.outcome not in _LETTERS or (report.passed and hasattr(report, "wasxfail")):
         return None
     said = ", ".join(_said(each) for each in report.prtoggle)
     return report.outcome, _LETTERS[report.outcome], f"{report.outcome.upper()} ({said})"
@@ -49,8 +50,8 @@ def show(terminal: pytest.TerminalReporter, reports: Iterable[Any], problems: It
     for nodeid, told in reverted:
         if told["word"] == "never executed":
             _line(terminal, "NEVER EXECUTED", nodeid, told, good=False)
-    counts = [f"{sum(t['word'] == word for _, t in guards)} {title.lower()}" for word, title in _GUARDS.items()]
-    said = [count for count in counts if not count.startswith("0 ")]
+    numbers = {word: sum(told["word"] == word for _, told in guards) for word in _GUARDS}
+    said = [f"{number} {_COUNTED[word]}" for word, number in numbers.items() if number]
     for how in ("live", "child process"):
         number = sum(told["how"] == how for _, told in reverted)
         if number:
