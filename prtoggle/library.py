@@ -14,6 +14,7 @@ from pathlib import Path
 
 from prtoggle import catalog, difffix, installed
 from prtoggle.catalog import Catalog
+from prtoggle.entries import registry_entries
 from prtoggle.errors import MalformedError, PrtoggleError
 from prtoggle.integrations import Integration, all_integrations
 from prtoggle.packages import Package
@@ -55,7 +56,7 @@ class Library:
         return self._with(installed.registries(self.path), package)
 
     def _with(self, registries: Sequence[tuple[Integration, Path]], package: Package | None) -> Catalog:
-        more = [entry for integration, root in registries for entry in catalog.registry_entries(integration, root)]
+        more = [entry for integration, root in registries for entry in registry_entries(integration, root)]
         diff_fix = None if package is None else lambda path: difffix.diff_fix(path, package=package)
         return Catalog((*self.base.entries, *more), self.base.bad_sources, diff_fix)
 

@@ -234,7 +234,7 @@ def _contains(reader: Reader, node: Node | None, packages: list[str]) -> tuple[d
         return contains, reasons
     if not isinstance(node, Mapping):
         reader.bad(
-            node, "'contains' is not a mapping, expected a version specifier for each package: {sglang: '>=0.5.13'}"
+            node, "'contains' is not a mapping, expected a version specifier for each package: {package: '>=1.2'}"
         )
         return contains, reasons
     for key, value in node.entries:
