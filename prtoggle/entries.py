@@ -22,6 +22,8 @@ from prtoggle.runtime.sources import read as read_file
 from prtoggle.spec import Fix, Origin
 from prtoggle.yamlfile import load as load_file
 
+_SOURCES = "choosing#where-fixes-come-from"
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -88,9 +90,10 @@ def _twins_error(files: Sequence[FixFile]) -> RefusedError:
             f"{len(distributions)} distributions have a fix {number}: {' and '.join(distributions)}, expected one",
             place=place,
             hint="uninstall one; or name the folder that is meant with --fixes or PRTOGGLE_PATH, which come first",
+            page=_SOURCES,
         )
     folders = " and ".join(os.path.dirname(file.path) for file in files)
-    return RefusedError(f"two folders are for {number}: {folders}, expected one", place=place)
+    return RefusedError(f"two folders are for {number}: {folders}, expected one", place=place, page=_SOURCES)
 
 
 def registry_entries(integration: Integration, root: Path) -> list[Fix | Problem]:

@@ -64,7 +64,7 @@ def refusal(catalog: Catalog, text: str, kind: type[PrtoggleError] = SelectionEr
     with pytest.raises(kind) as caught:
         catalog.resolve(parse(text))
     assert type(caught.value) is kind
-    return str(caught.value)
+    return caught.value.said
 
 
 def test_sources_come_in_order(tmp_path: Path) -> None:
@@ -198,6 +198,40 @@ def test_two_folders_of_one_source_with_one_number_are_an_error_that_names_both(
     assert meant(found.resolve(parse("8"))) == [("8", [("dir", ("a",))])]
 
 
+def distribution(site: Path, name: str, *numbers: int, project: str = "") -> Path:
+    """A distribution in ``site`` that announces fixes."""
+    info = site / f"{name}-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "entry_points.txt").write_text(f"[prtoggle.fixes]\na = {name}\n")
+    for number in numbers:
+        write(site / name, number, project=project)
+    return site
+
+
+def test_two_distributions_with_one_number_of_one_project_are_an_error_that_names_both(tmp_path: Path) -> None:
+    site = distribution(distribution(tmp_path, "ours", 7, 8, project="o/n"), "theirs", 7, project="O/N")
+    found = catalog(sys_path=[str(site)])
+    for text in ("7", "o/n#7", "7/b", "all"):
+        said = refusal(found, text, MalformedError).splitlines()[0]
+        assert said.endswith("revert.yaml: 2 distributions have a fix 7: ours and theirs, expected one")
+    assert "ours and theirs" in str(found.problems_of("pkg")[0])
+    assert meant(found.resolve(parse("8"))) == [("8", [("entry-point", ("a",))])]
+
+
+def test_a_folder_that_was_named_comes_before_distributions_that_contradict_each_other(tmp_path: Path) -> None:
+    site = distribution(distribution(tmp_path, "ours", 7), "theirs", 7)
+    found = catalog(write(tmp_path / "named", 7), sys_path=[str(site)])
+    assert meant(found.resolve(parse("7"))) == [("7", [("dir", ("a",))])]
+
+
+def test_two_distributions_with_one_number_of_two_projects_are_told_apart_by_the_project(tmp_path: Path) -> None:
+    site = distribution(distribution(tmp_path, "ours", 7, project="o/n"), "theirs", 7, project="p/q")
+    found = catalog(sys_path=[str(site)])
+    assert refusal(found, "7").splitlines()[0] == "7 is a number of 2 projects: o/n and p/q"
+    (request,) = found.resolve(parse("p/q#7"))
+    assert [fix.origin.where for fix in request.fixes] == ["theirs"]
+
+
 def test_a_file_that_does_not_load_is_raised_where_it_was_asked_for(tmp_path: Path) -> None:
     write(tmp_path, 7, broken=True)
     write(tmp_path, 8)
@@ -220,7 +254,7 @@ def test_the_packages_of_what_does_not_load_are_known(tmp_path: Path) -> None:
     write(tmp_path / "one", 7, broken=True)
     found = catalog(tmp_path / "one", registries=[registry(tmp_path, 8)])
     assert (found.packages, found.problem_packages) == (("pkg", "sglang"), frozenset({"pkg"}))
-    assert str(found.problems_of("pkg")[0]).endswith("not closed")
+    assert found.problems_of("pkg")[0].said.endswith("not closed")
     assert found.problems_of("sglang") == ()
 
 
@@ -236,7 +270,7 @@ def test_a_folder_that_was_named_and_is_not_there_is_an_error(tmp_path: Path) ->
     found = catalog(write(tmp_path / "one", 7), environ={"PRTOGGLE_PATH": f"{tmp_path / 'gone'}{os.pathsep}"})
     message = f"PRTOGGLE_PATH {tmp_path / 'gone'}: no folder of fixes: No such file or directory"
     assert refusal(found, "7") == message
-    assert [str(error) for error in found.problems_of("anything")] == [message]
+    assert [error.said for error in found.problems_of("anything")] == [message]
     assert found.problem_packages == {"pkg"}
 
 

@@ -4,7 +4,8 @@ A block's first line says what it is: the language, then words and ``key=value``
 
     ```console                   run: "$ " begins a command, "> " continues it, the rest is what it prints
     ```console network           not run here: needs an index, ``gpu`` a GPU, ``torch`` torch, ``sglang`` SGLang,
-                                 ``ray`` Ray, ``docker`` a container engine, ``slurm`` a cluster
+                                 ``ray`` Ray, ``docker`` a container engine, ``slurm`` a cluster, ``venv`` wheels
+                                 for an environment that the document makes
     ```yaml file=fixes/pr7_x/revert.yaml     written to that file of the document's folder before what follows is run
 
 In expected output ``...`` stands for any text within a line, and alone on its line for any lines. A command that ends with
@@ -25,7 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-NEEDS = frozenset({"network", "gpu", "torch", "sglang", "ray", "docker", "slurm"})
+NEEDS = frozenset({"network", "gpu", "torch", "sglang", "ray", "docker", "slurm", "venv"})
 SHOWN_ROOT = "/srv/app"
 """What the folder of a document is called in it."""
 
@@ -103,11 +104,17 @@ def commands_of(block: Block) -> Iterator[Command]:
 
 
 def run_document(
-    blocks: Iterable[Block], folder: Path, *, given: frozenset[str] = frozenset(), env: Mapping[str, str] | None = None
+    blocks: Iterable[Block],
+    folder: Path,
+    *,
+    given: frozenset[str] = frozenset(),
+    env: Mapping[str, str] | None = None,
+    seconds: float = 120,
 ) -> list[Outcome]:
     """Write the files and run the commands of a document, in its order, in one shell; output and errors together.
 
-    ``given`` are the needs that are met: then the blocks with just these are run, and no others.
+    ``given`` are the needs that are met: then the blocks with just these are run, and no others. They are run in ``app`` of
+    ``folder``, where something may stand already.
     """
     script, commands = ["__code=0"], []
     for index, block in enumerate(blocks):
@@ -123,7 +130,7 @@ def run_document(
     if not commands:
         return []
     work = folder / "app"
-    work.mkdir()
+    work.mkdir(exist_ok=True)
     done = subprocess.run(
         ["bash", "-c", "\n".join(script)],
         cwd=work,
@@ -133,7 +140,7 @@ def run_document(
         stderr=subprocess.STDOUT,
         text=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=seconds,
     )
     pieces = done.stdout.split(_MARK)
     assert len(pieces) == 2 * len(commands) + 1, f"the shell stopped early:\n{done.stdout}"
