@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import shutil
 import signal
-import socket
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from prtoggle.bisection import reaper
 from prtoggle.bisection.rayexec import travelling
 from prtoggle.bisection.values import Job, TrialRecord, plain, record_of
+from tests.bisection import raycluster
+from tests.bisection.raycluster import PYTHON, command_line, needs_ray, processes
 from tests.runtime.project import Project
 
 HERE = Path(__file__).parent
-PYTHON = os.environ.get("PRTOGGLE_RAY_PYTHON") or (sys.executable if find_spec("ray") else "")
-"""A Python that has Ray and prtoggle."""
-needs_ray = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not PYTHON, reason="Ray is not installed here, and PRTOGGLE_RAY_PYTHON names no Python that has it"
-    ),
-]
 MARKER = "PRTOGGLE_TEST_RAY"
 
 
@@ -48,67 +35,11 @@ def test_what_belongs_to_a_node_or_to_ray_does_not_travel() -> None:
     assert travelling(mine) == {"PATH": "/bin", "MODEL": "x"}
 
 
-def ray(*words: str, env: dict[str, str]) -> None:
-    done = subprocess.run(
-        [PYTHON, "-m", "ray.scripts.scripts", *words], env=env, capture_output=True, text=True, timeout=180
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The environment of a bisection that finds the cluster; two nodes, two trials at a time each."""
-    # One at a time on a machine: tests run in several processes, and some of Ray's ports are always the same.
-    alone = (Path(tempfile.gettempdir()) / "prtoggle-ray-tests.lock").open("w")
-    fcntl.flock(alone, fcntl.LOCK_EX)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    clean = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("PRTOGGLE_", "RAY_", "PYTHON", "SGLANG_"))
-    }
-    folder = tmp_path_factory.mktemp("r")
-    env = {
-        **clean,
-        "RAY_DISABLE_IMPORT_WARNING": "1",
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "TMPDIR": str(folder),
-        MARKER: "the raylet's",
-    }
-    small = ("--num-cpus=2", "--object-store-memory=80000000", "--disable-usage-stats")
-    # A short folder: the paths of its sockets have a limit.
-    home = Path("/tmp") / f"prt-ray-{os.getpid()}"
-    head = ("--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={home}", "--num-gpus=0")
-    # Ray believes what it is told of GPUs, and deals them out.
-    second = (f"--address=127.0.0.1:{port}", "--num-gpus=2")
-    try:
-        for words in (head, second):
-            ray("start", *words, "--node-ip-address=127.0.0.1", *small, env=env)
-        yield {**clean, "HOME_OF_RAY": str(home), "RAY_ADDRESS": f"127.0.0.1:{port}", "RAY_USAGE_STATS_ENABLED": "0"}
-    finally:
-        for pid in _processes(home):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        shutil.rmtree(home, ignore_errors=True)
-        alone.close()
-
-
-def _processes(home: Path) -> set[int]:
-    """Processes of the cluster whose folder is ``home``: they name it, or are below one that does."""
-    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    named = {pid for pid in pids if str(home).encode() in _said(pid) and pid != os.getpid()}
-    return named.union(*map(reaper.below, named))
-
-
-def _said(pid: int) -> bytes:
-    """The command line of a process; empty where it is gone."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
+    with raycluster.cluster(tmp_path_factory.mktemp("r"), **{MARKER: "the raylet's"}) as env:
+        yield env
 
 
 @pytest.fixture
@@ -253,7 +184,9 @@ class TestOnACluster:
         mark = f"another trial of {project.root}"
         process = start(project, cluster, {"width": 1, "jobs": [job(project, 1, "7", HANG)]}, MODEL=mark)
         _until((project.root / "began").exists, 90)
-        running = [pid for pid in _processes(Path(cluster["HOME_OF_RAY"])) if _said(pid).startswith(b"ray::_Trial")]
+        running = [
+            pid for pid in processes(Path(cluster["HOME_OF_RAY"])) if command_line(pid).startswith(b"ray::_Trial")
+        ]
         assert len(running) == 1
         os.kill(running[0], signal.SIGKILL)
         out, err = process.communicate(timeout=120)
@@ -289,7 +222,7 @@ class TestOnACluster:
         assert len({trial["worker"] for trial in told["trials"]}) >= 2
         assert told["culprits"][0]["diff"].count("+    return 'reverted'") == 2  # the journals came back
 
-    def test_a_folder_that_a_node_does_not_have_is_said(self, project: Project, cluster: dict[str, str]) -> None:
+    def test_a_folder_that_a_node_does_not_have_iscommand_line(self, project: Project, cluster: dict[str, str]) -> None:
         away = {**job(project, 1, "7"), "cwd": "/not/there"}
         (record,) = run(project, cluster, {"width": 1, "jobs": [away]})
         assert (record.kind, record.why) == ("infrastructure", "/not/there is not there on every node of the cluster")
@@ -305,7 +238,7 @@ def _marked(mark: str) -> set[int]:
     """Processes of trials that have ``mark`` in their environment; the bisection has it too."""
     found = set()
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and b"ray_driver" not in _said(int(entry.name)):
+        if entry.name.isdigit() and b"ray_driver" not in command_line(int(entry.name)):
             try:
                 environ = (entry / "environ").read_bytes().split(b"\0")
             except OSError:

@@ -92,7 +92,9 @@ def read_only(
     mounts = ["mount -t tmpfs -o mode=755 none /mnt"]
     mounts += [f"mkdir -m 777 /mnt{place} && mount -t tmpfs -o mode=777 none /mnt{place}" for place in places]
     mounts += ["mount -o remount,ro,bind /", "mount -o remount,ro /mnt"]
-    mounts += [f"if mountpoint -q {folder}; then mount -o remount,ro {folder}; fi" for folder in ("/tmp", "/dev/shm")]
+    mounts += [
+        f"if mountpoint -q {folder}; then mount -o remount,ro,bind {folder}; fi" for folder in ("/tmp", "/dev/shm")
+    ]
     user_words = ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", *command]
     script = "set -e\n" + "\n".join(mounts) + f"\ncd {shlex.quote(str(app))}\nexec {shlex.join(user_words)}\n"
     moved = {name: f"/mnt{value}" if value in places else value for name, value in env.items()}

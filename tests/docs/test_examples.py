@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,33 @@ def test_the_commands_of_a_document_print_what_it_shows_beside_a_real_sglang(
     root = release("0.5.16")
     env = {"PYTHONPATH": str(root), "PRTOGGLE_CACHE": str(cache_folder())}
     found = differences(run_document(blocks_of(document), tmp_path, given=SGLANG, env=env))
+    assert not found, "\n\n".join(found)
+
+
+TORCH = frozenset({"torch"})
+WITH_TORCH = [
+    (document, needs)
+    for document in DOCUMENTS
+    for needs in (TORCH, TORCH | SGLANG)
+    if any(block.needs == needs for block in blocks_of(document))
+]
+
+
+@pytest.mark.slow
+@pytest.mark.sglang
+@pytest.mark.parametrize(("document", "needs"), WITH_TORCH, ids=ident)
+def test_the_commands_of_a_document_print_what_it_shows_beside_torch(
+    document: Path, needs: frozenset[str], tmp_path: Path, installed: str
+) -> None:
+    if find_spec("torch") is None:
+        pytest.skip("torch is not installed here")
+    env = {"PYTHONPATH": str(release("0.5.16")), "PRTOGGLE_CACHE": str(cache_folder())} if "sglang" in needs else {}
+    # A program of the tests that a document names has to be beside what it shows.
+    (tmp_path / "app").mkdir()
+    for program in (ROOT / "tests/sglang").glob("child_*.py"):
+        if program.name in document.read_text(encoding="utf-8"):
+            shutil.copy(program, tmp_path / "app")
+    found = differences(run_document(blocks_of(document), tmp_path, given=needs, env=env))
     assert not found, "\n\n".join(found)
 
 
