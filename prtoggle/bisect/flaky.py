@@ -197,9 +197,10 @@ class Flaky:
 
     def _given_up(self, reason: str) -> Found:
         posterior = self.posterior
+        doubt = 1 - self.terms.confidence
         names = zip(self.trials.names, posterior.members, strict=True)
         left = frozenset(
-            name for name, chance in names if chance > (1 - self.terms.confidence) / len(self.trials.names)
+            name for name, chance in names if chance > doubt / len(self.trials.names) or posterior.beyond > doubt
         )
         return Found(None, (), False, reason, left, posterior.best.chance)
 

@@ -32,6 +32,8 @@ SHARES = {0: 0.67, 1: 0.3, 2: 0.02, 3: 0.006, 4: 0.002, 5: 0.001, 6: 0.0004, 7: 
 """How probable it is beforehand that so many candidates are needed together (0: none of these; 8: or more). None has so
 much that of the searches where it is none no larger share names somebody than may be wrong altogether: in simulations
 with an even chance it was up to three times that, for some rates."""
+LESS = 0.05
+"""The same of none, where it is known how often the test fails without the culprit: whoever knows that knows of one."""
 EITHER = {2: 0.01, 3: 0.003, 4: 0.001, 5: 0.0005, 6: 0.0003, 7: 0.0003}
 """How probable it is beforehand that there are so many culprits, each of them alone enough (7: or more)."""
 WHOLE = 0.9
@@ -147,7 +149,8 @@ class Prior:
         self.keep = max(512, 2 * self.count)
         self.directions = (direction,) if direction else tuple(Direction)
         self.max_size = max(1, min(max_size, self.count, max(SHARES) - 1))
-        both = {False: shares or SHARES, True: {} if shares else EITHER}
+        usual = {**SHARES, 0: LESS} if rates.told_without else SHARES
+        both = {False: shares or usual, True: {} if shares else EITHER}
         total = sum(share for each in both.values() for size, share in each.items() if size <= self.count)
         self.shares = {
             either: {size: share / total for size, share in each.items() if size <= self.count and share > 0}

@@ -62,7 +62,8 @@ class Rates:
         if not total:
             raise ValueError(f"a test that fails with {fails} and without with {without} tells nothing")
         self._log_total = math.log(total)
-        self._always = _logs(_either(high, low) if without is None else low)
+        self._always = _logs(_either(high, low))
+        self.told_without = without is not None
         self.with_it = lru_cache(KEPT)(self._with)
         self.without_it = lru_cache(KEPT)(self._without)
         self._lumped = [

@@ -18,6 +18,9 @@ from prtoggle.bisection.measured import Measured
 from prtoggle.bisection.trials import Trials
 from prtoggle.bisection.values import Settings, TrialRecord
 
+NEVER = 0.001
+"""How often a test fails of which somebody says that it never does: one failure is not to count for a proof."""
+
 
 @dataclass(frozen=True)
 class Level:
@@ -84,7 +87,7 @@ class Searches:
         terms = Terms(
             self.settings.confidence,
             direction=level.direction,
-            fails_without=0.0 if self.settings.never_otherwise else None,
+            fails_without=NEVER if self.settings.never_otherwise else None,
             endless=bool(self.settings.max_runs),
         )
         flaky = Flaky(level.names, terms, self.trials.tried(level.names, level.context))
@@ -94,7 +97,8 @@ class Searches:
             return Found(None, (), False, "every trial that could tell was skipped", frozenset(level.names))
         if level.phase == "search":
             self.belief = flaky.belief()
-            self.left = frozenset(name for name, chance in self.belief.members if chance > 1e-3)
+            unseen = self.belief.more > 1 - self.settings.confidence
+            self.left = frozenset(name for name, chance in self.belief.members if chance > 1e-3 or unseen)
         return step
 
     def _by_numbers(self, level: Level) -> Step:

@@ -76,6 +76,7 @@ _NOT_SETTINGS = ("cmd", "fixes", "log", "resume", "undo", "report", "as_json")
 @click.option("--metric", metavar="REGEX", default="", help="Compare a number: the last match's first group.")
 @click.option("--worse", type=click.Choice(["higher", "lower"]), default=None, help="Which way the number is worse.")
 @click.option("--flaky", is_flag=True, help="The failure comes and goes: say so from the start.")
+@click.option("--never-otherwise", is_flag=True, help="It surely never fails without the culprit, one of these.")
 @click.option("--trace/--no-trace", default=True, help="One traced run first; what it never executes is set aside.")
 @click.option("--confidence", metavar="P", type=float, default=0.99, help="How sure to be where chance plays a part.")
 @click.option("--max", "max_sets", metavar="N", type=click.IntRange(0), default=0, help="Stop after N culprits.")
@@ -112,7 +113,8 @@ def command(ctx: click.Context, /, cmd: tuple[str, ...], fixes: tuple[Path, ...]
         with watching() as watcher:
             state = session.run(log, executor, watcher, settings)
     shown = {name: os.environ[name] for name in account.VARIABLES if os.environ.get(name)}
-    told = account.account(state, resume=resuming(log.path), environment=shown)
+    more = f" --max-runs {state.answer.max_runs}" if state.answer and state.answer.max_runs else ""
+    told = account.account(state, resume=resuming(log.path) + more, environment=shown)
     if options["as_json"]:
         render.json(account.to_json(told))
     else:

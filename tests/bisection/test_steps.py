@@ -258,6 +258,51 @@ def test_a_failure_one_time_in_two_is_found_and_confirmed(seed: int) -> None:
     assert any(record.kind == "good" and "5" not in record.reverted for record in confirming)
 
 
+@pytest.mark.parametrize("rule", ["f3 or f6", "not f3 or not f6"])
+def test_two_that_each_break_it_now_and_then_are_both_found_and_confirmed(rule: str) -> None:
+    end = play(by_chance(rule, 0.5, 3), 8, flaky=True)
+    assert culprits(end) == {("3",), ("6",)}
+    assert end.answer and not end.answer.complete and "trials without them" in end.answer.reason
+    confirming = [record for record in end.records if record.phase == "confirm"]
+    fixed = end.answer.direction is Direction.FIXED
+    for name in ("3", "6"):
+        alone = tuple(n for n in map(str, range(1, 9)) if n != name) if fixed else (name,)
+        assert any(record.kind == "bad" and record.reverted == alone for record in confirming)
+
+
+def test_one_that_needs_another_is_not_named_beside_one_that_does_not() -> None:
+    for seed in range(2):
+        end = play(by_chance("f3 or (f6 and f7)", 0.5, seed), 8, flaky=True)
+        assert culprits(end) <= {("3",), ("6", "7")}
+
+
+def test_a_failure_that_no_few_of_them_explain_ends_the_search_and_more_runs_go_on_with_it() -> None:
+    rule = by_chance(" or ".join(f"f{n}" for n in range(1, 8)), 0.5, 1)
+    end = play(rule, 7, flaky=True)
+    assert end.answer and (end.answer.verdict, end.answer.exit_code) == ("inconclusive", 4)
+    assert "times what it should take" in end.answer.reason
+    assert f"--max-runs {end.answer.max_runs} goes on" in end.answer.reason
+    assert end.answer.left and end.answer.max_runs == 2 * len(end.records)
+    asked = Settings(("command",), trace=False, flaky=True, max_runs=end.answer.max_runs)
+    assert steps.state(asked, candidates(7), end.records).wanted
+
+
+def test_that_it_never_fails_without_the_culprit_saves_runs() -> None:
+    ends = [
+        [play(by_chance("f5", 0.5, seed), 8, flaky=True, never_otherwise=told) for seed in range(8)]
+        for told in (False, True)
+    ]
+    assert all(culprits(end) == {("5",)} for each in ends for end in each)
+    usual, less = (sum(len(end.records) for end in each) for each in ends)
+    assert less < 0.8 * usual
+
+
+def test_where_that_is_not_so_it_is_none_of_them() -> None:
+    for seed in range(4):
+        end = play(by_chance("True", 0.5, seed), 8, flaky=True, never_otherwise=True)
+        assert end.answer and end.answer.verdict == "none"
+
+
 def test_the_part_of_a_fix_that_breaks_it_now_and_then_is_found() -> None:
     end = play(by_chance("f2b", 0.6, 4), candidates(4, parts=3), flaky=True)
     assert parts_of(end) == {("2/b",)}
