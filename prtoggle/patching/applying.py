@@ -85,15 +85,14 @@ def _revert(selection: Selection, tree: Path, library: Library, store: Store, *,
             _tidied(state)
         return answer
     parts = (*state.parts, *new)
+    said = _notes(made)
     if state.parts:
         same_patches(state, tree, library)
         made = planned(selection_of(parts), tree, library)
         parts = parts_of(made)
-    return replace(
-        switch(state, parts, made, force=force, dry_run=dry_run, answer=answer),
-        reverted=_names(new),
-        notes=_notes(made),
-    )
+    said = tuple(dict.fromkeys((*said, *_notes(made))))
+    answer = replace(answer, reverted=_names(new), notes=said)
+    return switch(state, parts, made, force=force, dry_run=dry_run, answer=answer)
 
 
 def switch(

@@ -269,7 +269,7 @@ def failed(error: OSError | RefusedError, then: str) -> RefusedError:
 def _words(error: BaseException) -> str:
     if isinstance(error, OSError):
         name = error.filename2 or error.filename
-        shown = Path(os.fsdecode(name)) if name is not None else None
+        shown = Path(os.fsdecode(name)) if isinstance(name, str | bytes) else None
         where = f"{shown.parent if shown.name.startswith(writing.TEMPORARY) else shown}: " if shown else ""
         return f"{where}{error.strerror or error}"
     return error.what if isinstance(error, RefusedError) else str(error) or type(error).__name__

@@ -30,14 +30,18 @@ def sha256(data: bytes) -> str:
 def read(path: Path) -> bytes | None:
     """The bytes of a regular file, no link followed at its end; None where there is none."""
     try:
-        found = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return None
-    with open(found, "rb") as file:
-        try:
-            return file.read() if stat.S_ISREG(os.fstat(found).st_mode) else None
-        except OSError:
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def look(path: Path, data: bytes) -> Look:

@@ -137,14 +137,17 @@ class Project:
 
 
 def snapshot(root: Path) -> Snapshot:
-    """Every file below ``root``: its kind, bytes (of a link: where it leads), mode and time."""
+    """Every file below ``root``: its kind, bytes (of a link: where it leads), mode and time. Of the lock, that it is
+    there."""
     found: Snapshot = {}
     for folder, folders, files in os.walk(root):
         for name in (*files, *folders):
             path = Path(folder, name)
             state = path.lstat()
             key = path.relative_to(root).as_posix()
-            if path.is_symlink():
+            if key == ".prtoggle/lock":
+                found[key] = ("lock", b"", 0, 0)
+            elif path.is_symlink():
                 found[key] = ("link", os.fsencode(os.readlink(path)), 0, 0)
             elif path.is_dir():
                 found[key] = ("folder", b"", stat.S_IMODE(state.st_mode), 0)

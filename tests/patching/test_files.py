@@ -1,0 +1,512 @@
+"""Fixes taken out of the files of a tree, and put back: what becomes of their bytes, links, modes and compiled code."""
+
+from __future__ import annotations
+
+import os
+import py_compile
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from prtoggle.errors import RefusedError, SelectionError, UsageError
+from prtoggle.patching.bytecode import another_time, compiled
+from prtoggle.patching.state import Kind, look
+from prtoggle.patching.store import Store
+from tests.patching.project import ALL, BOTH, FIX, FIXED, ONE, A, Project, snapshot
+
+Mode = py_compile.PycInvalidationMode
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+class TestSelections:
+    def test_take_parts_out_and_put_them_back(self, project: Project) -> None:
+        before = project.snapshot()
+        answer = project.revert("7/one")
+        assert (answer.reverted, answer.out, [each.path for each in answer.files]) == (
+            ("7/one",),
+            ("7/one",),
+            ["engine/a.py"],
+        )
+        assert project.texts() == ONE
+        assert project.restore().restored == ("7/one",)
+        assert project.snapshot() == before
+
+    def test_add_up(self, project: Project) -> None:
+        project.revert("7/one")
+        answer = project.revert("7/both")
+        assert (answer.reverted, answer.already, answer.out) == (("7/both",), (), ("7/one", "7/both"))
+        assert project.texts() == ALL
+
+    def test_that_are_out_already_change_no_file(self, project: Project) -> None:
+        project.revert("7")
+        before = project.snapshot()
+        answer = project.revert("7/one")
+        assert (answer.reverted, answer.already, answer.files) == ((), ("7/one",), ())
+        assert project.snapshot() == before
+
+    @pytest.mark.parametrize(
+        ("back", "left"), [("7/one", BOTH), ("7/both", ONE), ("7", FIXED), ("acme/engine#7", FIXED)]
+    )
+    def test_are_put_back_in_part(self, project: Project, back: str, left: dict[str, str]) -> None:
+        before = project.snapshot()
+        project.revert("7")
+        project.restore(back)
+        assert project.texts() == left
+        project.restore()
+        assert project.snapshot() == before
+
+    @pytest.mark.parametrize("wrong", ["7/both", "8", "other/engine#7", "7/one+both"])
+    def test_of_what_is_not_out_are_no_selections(self, project: Project, wrong: str) -> None:
+        project.revert("7/one")
+        with pytest.raises(SelectionError, match=r"is not reverted in .*site\n  hint: out are: 7/one"):
+            project.restore(wrong)
+        assert project.texts() == ONE
+
+    def test_of_everything_name_what_applies(self, project: Project) -> None:
+        project.fix(8, FIX.replace("fix: 7", "fix: 8").replace("engine.b.g", "engine.b.gone"))
+        answer = project.revert("all")
+        assert answer.reverted == ("7/one", "7/both")
+        assert any(note.startswith("8 skipped") for note in answer.notes)
+
+    def test_that_conflict_with_what_is_out_are_refused(self, project: Project) -> None:
+        project.fix(8, FIX.replace("fix: 7", "fix: 8").replace('one = "reverted"', 'one = "another"'))
+        project.revert("7/one")
+        before = project.snapshot()
+        with pytest.raises(RefusedError, match="conflict"):
+            project.revert("8/one")
+        assert project.snapshot() == before
+
+    def test_of_a_merged_diff(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        diff = project.root / "x.diff"
+        diff.write_text(
+            "--- a/engine/c.py\n+++ b/engine/c.py\n@@ -1,2 +1,2 @@\n def h():\n-    return 2\n+    return 3\n"
+        )
+        monkeypatch.chdir(project.root)
+        before = project.snapshot()
+        assert project.revert("./x.diff").reverted == (str(diff),)
+        assert project.file("c").read_text() == "def h():\n    return 2\n"
+        project.revert("7/one")
+        assert project.revert("./x.diff").already == (str(diff),)
+        project.restore("./x.diff")
+        assert project.file("c").read_text() == "def h():\n    return 3\n"
+        project.restore()
+        assert project.snapshot() == before
+
+    def test_on_top_are_refused_where_the_reverse_patches_are_others_by_now(self, project: Project) -> None:
+        project.revert("7/one")
+        project.fix(7, FIX.replace('one = "reverted"', 'one = "otherwise"'))
+        before = project.snapshot()
+        for command in (lambda: project.revert("7/both"), lambda: project.revert("7")):
+            with pytest.raises(RefusedError, match="not those that were applied here"):
+                command()
+        assert project.snapshot() == before
+        assert project.restore().restored == ("7/one",)
+
+    def test_need_no_reverse_patch_to_be_put_back_whole(self, project: Project) -> None:
+        before = project.snapshot()
+        project.revert("7")
+        shutil.rmtree(project.fixes)
+        project.fixes.mkdir()
+        assert project.restore("7").restored == ("7/one", "7/both")
+        assert project.snapshot() == before
+
+
+class TestPlaces:
+    @pytest.mark.parametrize("place", ["python", "src", "lib/python3.12/site-packages"])
+    def test_a_checkout_or_an_environment_is_found_into(self, project: Project, place: str) -> None:
+        outer = project.root / "outer"
+        (outer / place).parent.mkdir(parents=True)
+        shutil.copytree(project.site, outer / place)
+        before = snapshot(outer)
+        assert project.revert("7", outer).tree == str(outer / place)
+        assert project.restore(tree=outer).restored == ("7/one", "7/both")
+        assert snapshot(outer) == before
+
+    def test_the_packages_own_folder_is_one(self, project: Project) -> None:
+        assert project.revert("7", project.site / "engine").tree == str(project.site)
+        assert project.restore(tree=project.site / "engine").restored == ("7/one", "7/both")
+
+    def test_a_tree_that_moved_is_put_back_all_the_same(self, project: Project) -> None:
+        before = project.snapshot()
+        project.revert("7")
+        moved = project.root / "moved"
+        shutil.copytree(project.site, moved, symlinks=True)
+        project.restore(tree=moved)
+        assert snapshot(moved) == before
+
+    def test_a_folder_that_is_not_there_is_a_mistake(self, project: Project) -> None:
+        for command in (project.revert, project.restore):
+            with pytest.raises(UsageError, match="is not there"):
+                command("7", project.root / "no")
+
+    def test_a_folder_without_the_package_is_refused(self, project: Project) -> None:
+        with pytest.raises(
+            RefusedError, match=r"none of the packages that 7 is for is in .*\n  hint: name the package's"
+        ):
+            project.revert("7", project.fixes)
+
+    def test_nothing_to_put_back_is_fine(self, project: Project) -> None:
+        assert project.restore().restored == ()
+
+    def test_a_journal_that_leads_out_of_the_tree_is_none(self, project: Project) -> None:
+        project.revert("7")
+        journal = project.site / ".prtoggle" / "journal.json"
+        journal.write_text(journal.read_text().replace("engine/a.py", "../a.py"))
+        with pytest.raises(RefusedError, match="leads out of the tree"):
+            project.restore()
+
+
+class TestDryRuns:
+    def test_write_nothing(self, project: Project) -> None:
+        before = project.snapshot()
+        answer = project.revert("7", dry_run=True)
+        assert answer.dry_run and answer.reverted == ("7/one", "7/both") and len(answer.files) == 2
+        assert project.snapshot() == before
+        project.revert("7")
+        before = project.snapshot()
+        assert project.restore("7/one", dry_run=True).restored == ("7/one",)
+        assert project.restore(dry_run=True).restored == ("7/one", "7/both")
+        assert project.snapshot() == before
+
+
+class TestBytes:
+    @pytest.mark.parametrize(
+        ("head", "encoding"),
+        [
+            ("# -*- coding: latin-1 -*-\n", "latin-1"),
+            ("#!/usr/bin/env python\n# vim: set fileencoding=koi8-r :\n", "koi8-r"),
+            ("", "utf-8-sig"),
+        ],
+    )
+    @pytest.mark.parametrize("end", ["\n", "\r\n"])
+    def test_keep_their_encoding_and_their_line_ends(
+        self, project: Project, head: str, encoding: str, end: str
+    ) -> None:
+        greek = "ж" if encoding == "koi8-r" else "é"
+        text = (head + A.replace("α", greek)).replace("\n", end)
+        project.write("a", text.encode(encoding))
+        before = project.snapshot()
+        project.revert("7/one")
+        assert project.file("a").read_bytes() == text.replace("one = 1", 'one = "reverted"').encode(encoding)
+        project.restore()
+        assert project.snapshot() == before
+
+    def test_keep_line_ends_of_several_kinds(self, project: Project) -> None:
+        lines = A.splitlines()
+        text = "".join(line + end for line, end in zip(lines, ["\r\n", "\n", "\r\n", "\r\n", "\n"], strict=True))
+        project.write("a", text)
+        project.revert("7/one")
+        assert project.file("a").read_bytes() == text.replace("one = 1", 'one = "reverted"').encode()
+
+
+class TestCompiledCode:
+    @pytest.mark.parametrize("mode", Mode)
+    def test_is_never_that_of_the_other_text(self, project: Project, mode: Mode) -> None:
+        project.compile(mode)
+        before = {path: each for path, each in project.snapshot().items() if Path(path).name[:2] in ("a.", "b.")}
+        assert project.runs() == "1 2"
+        project.revert("7")
+        assert project.runs() == "reverted reverted"
+        project.compile(mode)
+        project.restore()
+        assert {path: each for path, each in project.snapshot().items() if path in before} == before
+        assert len(before) == 4
+        assert project.runs() == "1 2"
+
+    def test_is_not_taken_for_the_new_text_where_time_and_size_are_the_same(self, project: Project) -> None:
+        project.fix(7, FIX.replace('one = "reverted"', "one = 9").replace('both = "reverted"', "both = 8"))
+        os.utime(project.file("a"), ns=(0, 0))
+        project.compile()
+        kept = compiled(project.file("a"))[0]
+        old = kept.read_bytes()
+        project.revert("7")
+        assert os.stat(project.file("a")).st_mtime_ns // 10**9 != 0
+        kept.write_bytes(old)  # as a build that keeps compiled code aside would bring it back
+        assert project.runs() == "9 8"
+
+    def test_has_a_second_of_its_own(self) -> None:
+        import time
+
+        now = time.time_ns()
+        taken = [now, now + 10**9, now + 2 * 10**9]
+        assert another_time(taken) // 10**9 not in {each // 10**9 for each in taken}
+
+    def test_of_modules_with_longer_names_stays(self, project: Project) -> None:
+        project.write("a_b", "x = 1\n")
+        project.compile()
+        project.revert("7")
+        assert not compiled(project.file("a")) and compiled(project.file("a_b"))
+
+
+class TestLinks:
+    def test_what_a_link_leads_to_is_changed_and_the_link_stays(self, project: Project) -> None:
+        (project.site / "shared").mkdir()
+        project.file("a").rename(project.site / "shared" / "real.py")
+        project.file("a").symlink_to("../shared/real.py")
+        project.compile()
+        before = project.snapshot()
+        answer = project.revert("7")
+        assert [each.path for each in answer.files] == ["engine/b.py", "shared/real.py"]
+        assert project.file("a").is_symlink() and project.texts() == ALL
+        assert project.runs() == "reverted reverted"
+        project.restore()
+        assert {path: each for path, each in project.snapshot().items() if path in before} == before
+        assert project.runs() == "1 2"
+
+    def test_a_link_out_of_the_tree_is_refused(self, project: Project) -> None:
+        outside = project.root / "outside.py"
+        project.file("a").rename(outside)
+        project.file("a").symlink_to(outside)
+        before = project.snapshot()
+        with pytest.raises(RefusedError, match=r"a\.py is a link to .*outside\.py, outside of .*site"):
+            project.revert("7")
+        assert (project.snapshot(), outside.read_text()) == (before, A)
+
+    def test_a_tree_named_by_a_link_is_that_tree(self, project: Project) -> None:
+        link = project.root / "link"
+        link.symlink_to(project.site)
+        assert project.revert("7", link).tree == str(project.site)
+
+    def test_another_name_of_the_file_keeps_the_old_text(self, project: Project) -> None:
+        cache = project.root / "cache.py"
+        os.link(project.file("a"), cache)
+        project.revert("7")
+        assert (cache.read_text(), project.texts()) == (A, ALL)
+        project.restore()
+        assert (cache.read_text(), project.texts()) == (A, FIXED)
+
+
+class TestModes:
+    @pytest.mark.parametrize("mode", [0o600, 0o444, 0o755, 0o4755])
+    def test_stay(self, project: Project, mode: int) -> None:
+        project.file("a").chmod(mode)
+        before = project.snapshot()
+        project.revert("7")
+        assert stat.S_IMODE(project.file("a").stat().st_mode) == mode
+        kept = [each for each in (project.site / ".prtoggle" / "files").iterdir() if each.read_text() == A]
+        assert [stat.S_IMODE(each.stat().st_mode) for each in kept] == [mode]
+        project.restore()
+        assert project.snapshot() == before
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+    def test_the_owner_stays_where_the_system_lets_us(self, project: Project) -> None:
+        os.chown(project.file("a"), 1234, 2345)
+        for command in (lambda: project.revert("7"), project.restore):
+            assert command().notes == ()
+            found = project.file("a").stat()
+            assert (found.st_uid, found.st_gid) == (1234, 2345)
+
+    @pytest.mark.skipif(not hasattr(os, "setxattr"), reason="the system has no extended attributes")
+    def test_extended_attributes_stay(self, project: Project) -> None:
+        try:
+            os.setxattr(project.file("a"), "user.note", b"kept")
+        except OSError:
+            pytest.skip("the file system has no extended attributes")
+        for command in (lambda: project.revert("7"), project.restore):
+            command()
+            assert os.getxattr(project.file("a"), "user.note") == b"kept"
+
+
+class TestReadOnly:
+    """As an ordinary user; root may write everywhere."""
+
+    @pytest.fixture
+    def theirs(self) -> Iterator[Project]:
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            project = Project(Path(folder))
+            project.compile()
+            if os.geteuid() == 0:
+                for path in (Path(folder), *Path(folder).rglob("*")):
+                    os.chown(path, 65534, 65534)
+            yield project
+
+    def refusal(self, project: Project, command: str = "project.revert('7')") -> str:
+        """What an ordinary user is told."""
+        script = (
+            "import os, sys\n"
+            "if os.geteuid() == 0: os.setgid(65534); os.setuid(65534)\n"
+            "from pathlib import Path\nfrom prtoggle.errors import RefusedError\n"
+            "from tests.patching.project import Project\n"
+            "project = Project.__new__(Project)\n"
+            f"project.root = Path({str(project.root)!r})\n"
+            "project.site, project.fixes = project.root / 'site', project.root / 'fixes'\n"
+            f"try: {command}\nexcept RefusedError as error: print(error)\n"
+        )
+        # Everything is imported before the rights are given up: the checkout may be root's alone.
+        loads = "import prtoggle.patching.restoring, prtoggle.plan, prtoggle.subjects, prtoggle.yamlfile\n"
+        loads += (
+            "import tests.patching.project, packaging.version, packaging.specifiers, prtoggle.difffix, fcntl, difflib\n"
+        )
+        loads += "tests.patching.project.Project\n"
+        warm = "import tempfile\nfrom pathlib import Path\nfrom tests.patching.project import Project\n"
+        warm += "with tempfile.TemporaryDirectory() as folder: warm = Project(Path(folder)); warm.revert('7'); warm.restore()\n"
+        done = subprocess.run(
+            [sys.executable, "-c", loads + warm + script],
+            cwd=Path(__file__).resolve().parents[2],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def test_a_folder_that_cannot_be_written_to_is_named(self, theirs: Project) -> None:
+        theirs.site.chmod(0o555)
+        before = theirs.snapshot()
+        assert f"{theirs.site} cannot be written to: Permission denied" in self.refusal(theirs)
+        assert theirs.snapshot() == before
+        theirs.site.chmod(0o755)
+
+    @pytest.mark.parametrize("folder", ["engine", "engine/__pycache__"])
+    def test_one_further_in_leaves_all_as_it_was(self, theirs: Project, folder: str) -> None:
+        (theirs.site / folder).chmod(0o555)
+        before = theirs.snapshot()
+        said = self.refusal(theirs)
+        assert f"{theirs.site / folder}" in said and "Permission denied; nothing was changed\n  hint: run it as" in said
+        assert theirs.snapshot() == before
+        (theirs.site / folder).chmod(0o755)
+
+    def test_a_file_that_is_read_only_in_a_folder_that_is_not_is_replaced(self, theirs: Project) -> None:
+        theirs.file("a").chmod(0o444)
+        before = theirs.snapshot()
+        assert self.refusal(theirs) == ""
+        assert theirs.texts() == ALL
+        assert self.refusal(theirs, "project.restore()") == ""
+        assert theirs.snapshot() == before
+
+
+class TestWhatSomebodyElseDid:
+    def test_an_upgrade_is_noticed_and_not_overwritten(self, project: Project) -> None:
+        project.revert("7")
+        project.metadata("1.3")
+        project.write("a", A + "# 1.3\n")
+        project.write("b", "x = 1\n")
+        before = project.snapshot()
+        for command in (project.restore, lambda: project.revert("7"), lambda: project.restore("7/one")):
+            with pytest.raises(RefusedError, match=r"a\.py, .*b\.py \(it was engine 1\.2, and is engine 1\.3 now\)"):
+                command()
+        assert project.snapshot() == before
+
+    def test_what_is_changed_since_can_be_left_and_forgotten(self, project: Project) -> None:
+        project.revert("7")
+        project.write("a", "mine = True\n")
+        with pytest.raises(RefusedError) as caught:
+            project.restore()
+        kept = Path(caught.value.hint.rpartition(" kept in ")[2])
+        assert kept.read_text() == A
+        answer = project.restore(force=True)
+        assert answer.forgotten == (str(project.file("a")),)
+        assert project.texts() == {"a": "mine = True\n", "b": FIXED["b"]}
+        assert not (project.site / ".prtoggle").exists()
+
+    @pytest.mark.parametrize("how", ["deleted", "a folder", "a link"])
+    def test_a_file_that_is_none_any_more_is_named(self, project: Project, how: str) -> None:
+        project.revert("7")
+        file = project.file("a")
+        file.unlink()
+        if how == "a folder":
+            file.mkdir()
+        elif how == "a link":
+            file.symlink_to(project.file("c"))
+        with pytest.raises(RefusedError, match=r"changed since prtoggle reverted it: .*a\.py"):
+            project.restore()
+
+    def test_files_put_back_by_hand_are_no_harm(self, project: Project) -> None:
+        project.revert("7")
+        for name, text in FIXED.items():
+            project.write(name, text)
+        assert look(Store(project.site)).kind is Kind.LEFT
+        assert project.revert("7/one").reverted == ("7/one",)
+        assert project.texts() == ONE
+        project.restore()
+        assert project.texts() == FIXED and not (project.site / ".prtoggle").exists()
+
+    def test_one_of_them_put_back_by_hand_is_half_and_mended(self, project: Project) -> None:
+        project.revert("7")
+        project.write("a", A)
+        assert look(Store(project.site)).kind is Kind.HALF
+        assert "killed" in project.revert("7/both").mended
+        assert project.texts() == BOTH
+
+    def test_what_was_kept_and_is_not_what_it_was_is_refused(self, project: Project) -> None:
+        project.revert("7")
+        for file in (project.site / ".prtoggle" / "files").iterdir():
+            file.write_text("no\n")
+        before = project.snapshot()
+        with pytest.raises(RefusedError, match=r"what was kept of engine/a\.py was changed .*; nothing was changed"):
+            project.restore()
+        assert project.snapshot() == before
+
+    def test_a_file_that_is_not_as_it_was_installed_is_refused(self, project: Project) -> None:
+        import base64
+        import hashlib
+
+        digest = base64.urlsafe_b64encode(hashlib.sha256(b"other\n").digest()).rstrip(b"=").decode()
+        record = project.site / "engine-1.2.dist-info" / "RECORD"
+        record.write_text(f"engine/__init__.py,,\nengine/a.py,sha256={digest},6\n")
+        with pytest.raises(RefusedError, match=r"a\.py is not the file that engine-1\.2\.dist-info installed"):
+            project.revert("7")
+        assert project.texts() == FIXED
+        project.revert("7", force=True)
+        assert project.revert("7").already == ("7/one", "7/both")
+        record.write_text(record.read_text().replace("other", "more"))
+        project.restore()
+        assert project.texts() == FIXED
+
+
+class TestTwoAtOnce:
+    def test_the_second_waits_for_the_first(self, project: Project) -> None:
+        commands = [
+            subprocess.Popen(
+                [sys.executable, "-c", _SCRIPT.format(root=str(project.root), part=part)],
+                cwd=Path(__file__).resolve().parents[2],
+                stderr=subprocess.PIPE,
+            )
+            for part in ("7/one", "7/both", "7/one", "7/both")
+        ]
+        assert [command.communicate()[1].decode() for command in commands] == [""] * 4
+        assert project.texts() == ALL
+        project.restore()
+        assert project.texts() == FIXED
+
+    def test_it_is_refused_by_name_where_that_takes_too_long(self, project: Project) -> None:
+        from prtoggle.patching.applying import held
+
+        child = os.fork()
+        if child == 0:
+            import time
+
+            with held(Store(project.site), 0):
+                (project.root / "holds").touch()
+                time.sleep(60)
+        try:
+            while not (project.root / "holds").exists():
+                pass
+            with pytest.raises(RefusedError, match=rf"process {child} is changing .*site"):
+                project.revert("7", seconds=0.1)
+            assert project.texts() == FIXED
+        finally:
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+        assert project.revert("7").reverted == ("7/one", "7/both")
+
+
+_SCRIPT = """
+from pathlib import Path
+from tests.patching.project import Project
+project = Project.__new__(Project)
+project.root = Path({root!r})
+project.site, project.fixes = project.root / "site", project.root / "fixes"
+project.revert({part!r}, seconds=60)
+"""
