@@ -14,10 +14,13 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from prtoggle.bisection import reaper
@@ -27,6 +30,12 @@ from prtoggle.errors import PrtoggleError
 
 GPUS = "CUDA_VISIBLE_DEVICES"
 JOB, RESULT, LOCK = "job.json", "result.json", "lock"
+NOT_BEGUN = 75
+"""The exit code of a worker that was told to end before it began."""
+ROOM = 1 << 20
+"""Bytes that have to be free where a trial writes: with less, what fails may have failed for that."""
+LOOKING = 60.0
+"""Seconds that it may take to look for a pattern in what a trial showed, and as many again for each GB of it."""
 _OOM = Path("/sys/fs/cgroup/memory.events")
 
 
@@ -35,7 +44,7 @@ def main(folder: str) -> int:
     path = Path(folder)
     held = lock(path)
     if held is None or _closed():
-        return 1
+        return NOT_BEGUN
     reaper.adopt()
     try:
         job = job_of(json.loads((path / JOB).read_text(encoding="utf-8")))
@@ -97,8 +106,14 @@ def run(job: Job, *, stop: Callable[[], bool] = lambda: False) -> TrialRecord:
         why = void(job, result)
         kind = "void" if why else ""
     if not kind:
-        judgement = judge(job, end, output)
-        kind, why, metric = judgement.kind, judgement.why, judgement.metric
+        try:
+            with _limited(LOOKING * (1 + sum(map(_size, output)) / 1e9), asked):
+                judgement = judge(job, end, output)
+            kind, why, metric = judgement.kind, judgement.why, judgement.metric
+        except _TooLong as late:
+            kind, why = ("interrupted", "ended before its end") if stopped else ("infrastructure", str(late))
+        if kind in ("bad", "skip") and full(folder):
+            kind, why = "infrastructure", f"no room is left in {folder.parent}"
         if result.unreached and not why:
             why = f"{NOT_REACHED}: {result.unreached[0].reason}"
     return _record(
@@ -156,6 +171,51 @@ def lock(folder: Path, *, seconds: float = 0.0) -> int | None:
                 os.close(held)
                 return None
             time.sleep(0.02)
+
+
+def full(folder: Path) -> bool:
+    """Whether there is no room left to write in ``folder``."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return False
+    free = disk.f_bfree if os.geteuid() == 0 else disk.f_bavail
+    return free * disk.f_frsize < ROOM or (disk.f_files > 0 and disk.f_ffree == 0)
+
+
+class _TooLong(Exception):
+    """To look for a pattern takes too long, or nobody wants to know any more."""
+
+
+@contextmanager
+def _limited(seconds: float, stop: Callable[[], bool]) -> Iterator[None]:
+    """Raise :class:`_TooLong` within, after ``seconds`` or once ``stop`` says so: ``(a+)+$`` may take for ever.
+
+    The search for a regular expression lets signals in now and then; only the main thread gets any.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    until = time.monotonic() + seconds
+
+    def look(number: int, frame: object) -> None:
+        if stop() or time.monotonic() > until:
+            raise _TooLong(f"to look for the pattern in its output took more than {seconds:.0f} s: take a simpler one")
+
+    before = signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, 0.5, 0.5)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _closed() -> bool:

@@ -4,13 +4,16 @@ meanwhile, a pattern that takes for ever."""
 from __future__ import annotations
 
 import shlex
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from prtoggle.bisection import record, session
-from prtoggle.errors import RefusedError, UsageError
+from prtoggle.bisection import executors, record, session, worker
+from prtoggle.bisection.values import Job
+from prtoggle.errors import InconclusiveError, RefusedError, UsageError
 from tests.bisection.field import Field
 
 pytestmark = pytest.mark.usefixtures("installed")
@@ -64,3 +67,57 @@ def test_a_line_that_is_none_can_be_deleted_and_nothing_is_lost(make: Make) -> N
     with log:
         assert field.go_on(log, settings).culprits == {("2",)}
     assert field.runs() == ran
+
+
+def test_a_full_disk_ends_it_and_counts_against_no_trial(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    field = make(4)
+    with session.begin(field.settings("f2", timeout=0.01), log=field.root / "log") as log:
+        with monkeypatch.context() as full, pytest.raises(InconclusiveError, match="no room is left") as stopped:
+            full.setattr(worker, "ROOM", 1 << 62)
+            field.go_on(log)
+        assert log.records == ()
+    assert stopped.value.hint == f"make room, then: {record.resuming(field.root / 'log')}"
+    log, settings = session.resume(field.root / "log", {"max_runs": 1})
+    with log:
+        assert field.go_on(log, settings).kinds() == ["timeout"]
+
+
+def test_a_failure_on_a_full_disk_is_no_verdict(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    field = make(2)
+    monkeypatch.chdir(field.root)
+
+    def kind(code: str, folder: str) -> str:
+        job = Job(1, "ends", (), "none", (sys.executable, "-c", code), str(field.root / folder))
+        Path(job.folder).mkdir()
+        return worker.run(job).kind
+
+    assert kind("raise SystemExit(1)", "1") == "bad"
+    monkeypatch.setattr(worker, "ROOM", 1 << 62)
+    assert kind("raise SystemExit(1)", "2") == "infrastructure"
+    assert kind("raise SystemExit(0)", "3") == "good"
+
+
+def test_a_pattern_that_takes_for_ever_is_no_verdict(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    field = make(2)
+    monkeypatch.setattr(worker, "LOOKING", 1.0)
+    folder = field.root / "trial"
+    folder.mkdir()
+    command = (sys.executable, "-c", "print('a' * 60 + '!'); raise SystemExit(1)")
+    job = Job(1, "ends", (), "none", command, str(folder), match="(a+)+$")
+    done = worker.run(job)
+    assert done.kind == "infrastructure" and "pattern" in done.why and "1 s" in done.why
+    # Whoever wants it to end need not wait for that.
+    monkeypatch.setattr(worker, "LOOKING", 1000.0)
+    begun = time.monotonic()
+    assert worker.run(job, stop=lambda: time.monotonic() > begun + 3).kind == "interrupted"
+
+
+def test_a_trial_that_deletes_its_own_folder_is_said(make: Make) -> None:
+    field = make(2)
+    done = field.bisect("__import__('shutil').rmtree(os.environ['PRTOGGLE_BISECT'])", max_runs=1)
+    (trial,) = done.state.records
+    assert trial.kind == "infrastructure" and trial.why == f"its folder {trial.folder} was deleted"
+
+
+def test_a_gpu_that_is_named_twice_is_one() -> None:
+    assert executors.gpus_here({"CUDA_VISIBLE_DEVICES": "0,1,0"}) == ("0", "1")

@@ -14,7 +14,7 @@ from textwrap import dedent
 import pytest
 
 from prtoggle.bisect.values import Direction
-from prtoggle.bisection import executors, record, session
+from prtoggle.bisection import executors, record, session, worker
 from prtoggle.bisection.values import Settings, TrialRecord
 from prtoggle.errors import ConflictError, PrtoggleError, RefusedError, SelectionError, UsageError
 from prtoggle.trial import CommandError
@@ -477,4 +477,4 @@ def test_a_worker_that_is_started_with_a_closed_pipe_runs_nothing(make: Make) ->
     done = subprocess.run(
         [sys.executable, "-m", "prtoggle.bisection.worker", str(job)], stdin=subprocess.DEVNULL, check=False
     )
-    assert done.returncode == 1 and not (job / "result.json").exists()
+    assert done.returncode == worker.NOT_BEGUN and not (job / "result.json").exists()
