@@ -43,6 +43,7 @@ COMMANDS = {
     "demo": "Both fixes that come with prtoggle, fixed and reverted side by side.",
     "new": "Write a reverse patch from a commit, a diff or two releases.",
     "port": "Propose a variant for a release that a fix does not apply to.",
+    "explain": "A page of the documents: what the last line of an error names.",
     "schema": "The JSON Schema of reverse patches, for editors.",
     "doctor": "What is wrong with this installation.",
 }
