@@ -17,6 +17,7 @@ import difflib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from prtoggle.edits.text import SourceText
 
@@ -127,8 +128,14 @@ def _paired(old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> Iterator[tuple[
 def _likeness(one: ast.stmt, other: ast.stmt) -> float:
     if type(one) is not type(other) or getattr(one, "name", "") != getattr(other, "name", ""):
         return 0.0
-    mine: list[str] = _WORD.findall(ast.dump(one))
-    return difflib.SequenceMatcher(None, mine, _WORD.findall(ast.dump(other)), autojunk=False).ratio()
+    return _ratio(ast.dump(one), ast.dump(other))
+
+
+@lru_cache(maxsize=2048)
+def _ratio(one: str, other: str) -> float:
+    """How much of the words of two trees is the same; asked again and again of the same ones while edits are tried."""
+    mine: list[str] = _WORD.findall(one)
+    return difflib.SequenceMatcher(None, mine, _WORD.findall(other), autojunk=False).ratio()
 
 
 def _in_statement(

@@ -89,6 +89,7 @@ class _Writing:
     ) -> None:
         self.fixed, self.reverted, self.all_reverted = fixed, reverted, all_reverted
         self.wanted = atoms(fixed, reverted)
+        self.all_atoms: tuple[Atom, ...] | None = None
         before = atoms(*earlier) if earlier is not None else ()
         self.earlier = before if len(before) == len(self.wanted) else (None,) * len(self.wanted)
         self.chosen: list[tuple[Written, Found]] = []
@@ -168,7 +169,7 @@ class _Writing:
         found: list[str] = []
         for source, its in (
             (self.reverted, [atom]),
-            (self.all_reverted, _same_place(atom, self.fixed, self.all_reverted)),
+            (self.all_reverted, self._same_place(atom)),
         ):
             if any(self._seen(source, qualname, text) for text in found):
                 continue
@@ -177,6 +178,13 @@ class _Writing:
                     found.append(text)
                     break
         return tuple(found)
+
+    def _same_place(self, atom: Atom) -> list[Atom]:
+        """The changes of the same statements where all is reverted."""
+        if self.all_atoms is None:
+            alone = self.all_reverted is self.reverted
+            self.all_atoms = self.wanted if alone else atoms(self.fixed, self.all_reverted)
+        return [each for each in self.all_atoms if set(map(id, each.old)) & set(map(id, atom.old))]
 
     def _tells(self, source: SourceText, qualname: str, kind: PatternEdit, text: str) -> bool:
         if len(set(_SAYING.findall(_HOLES.sub("", text)))) < 2 or pattern.check(replace(kind, unfixed=(text,))):
@@ -211,10 +219,6 @@ def _owner(source: SourceText, atom: Atom) -> str:
 def _line(atom: Atom) -> int:
     nearby = (*atom.old, *(each for each in (atom.behind, atom.before) if each is not None))
     return nearby[0].lineno if nearby else atom.parents[-1][0].lineno if atom.parents else 1
-
-
-def _same_place(atom: Atom, fixed: SourceText, reverted: SourceText) -> list[Atom]:
-    return [each for each in atoms(fixed, reverted) if set(map(id, each.old)) & set(map(id, atom.old))]
 
 
 def _neighbours(atom: Atom, fixed: SourceText) -> Iterator[str]:
