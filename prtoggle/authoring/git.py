@@ -144,7 +144,7 @@ class Repository:
         return "", ""
 
     def _git(self, *words: str, problem: str, hint: str = "", given: bytes | None = None, quiet: bool = False) -> bytes:
-        env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C", "GIT_PAGER": "cat"}
+        env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", "GIT_PAGER": "cat"}
         try:
             done = subprocess.run(
                 ["git", "--no-replace-objects", *_OURS, *words],

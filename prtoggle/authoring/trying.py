@@ -25,7 +25,7 @@ from prtoggle.proposal.carrying import plan_of
 from prtoggle.refusals import refusal_of
 from prtoggle.sources import Module, Sources
 from prtoggle.spec import Fix
-from prtoggle.trees import REST, changed, pieces
+from prtoggle.trees import REST, changed
 from prtoggle.verdict import Decision, Verdict
 
 SAME_BYTES, SAME_TREE, OTHER = "byte for byte", "same syntax tree", "another text there"
@@ -144,20 +144,15 @@ def _compared(change: Change, plan: Plan, sources: Sources) -> tuple[Definition,
         if pair is None or not isinstance(there, Module):
             continue
         after = SourceText(SourceText.decode(module.reverted).text)
-        wanted, fixed = pieces(pair.reverted.text), pieces(pair.fixed.text)
-        now, got = pieces(there.source.text), pieces(after.text)
+        elsewhere = changed(pair.fixed.text, there.source.text)
+        still = changed(pair.reverted.text, after.text)
         for name in changed(there.source.text, after.text):
-            if name.endswith(REST):
-                # What is left of a module or class is compared as a whole, of which a part alone may take out a piece.
-                result = SAME_TREE if got.get(name, ()) == wanted.get(name, ()) else ""
-            elif now.get(name, ()) != fixed.get(name, ()):
-                result = OTHER
-            elif got.get(name, ()) == wanted.get(name, ()):
-                result = SAME_BYTES if _same_lines(after, pair, name) else SAME_TREE
-            else:
-                result = OTHER
-            if result:
-                found.append(Definition(module.name, name, result))
+            if name not in still:
+                alike = not name.endswith(REST) and _same_lines(after, pair, name)
+                found.append(Definition(module.name, name, SAME_BYTES if alike else SAME_TREE))
+            elif name in elsewhere or not name.endswith(REST):
+                # Of what is left of a module or class, a part alone may take out a piece.
+                found.append(Definition(module.name, name, OTHER))
     return tuple(found)
 
 
