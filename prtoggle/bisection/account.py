@@ -23,13 +23,15 @@ from typing import Any
 from prtoggle import __version__
 from prtoggle.bisect.values import Belief, Direction
 from prtoggle.bisection.copies import Copy, difference, seen
-from prtoggle.bisection.values import Answer, Blamed, Candidate, Settings, State, TrialRecord, plain
+from prtoggle.bisection.values import FAILURES, Answer, Blamed, Candidate, Settings, State, TrialRecord, plain
 from prtoggle.errors import see
 from prtoggle.runtime.sources import BUNDLED
 
 FORMAT = 1
 VARIABLES = ("PYTHONPATH", "PRTOGGLE_PATH", "CUDA_VISIBLE_DEVICES")
 """Variables without which the commands that are told may well do something else."""
+_UNDONE = 20
+"""Trials that a line takes back."""
 _ORDER = ("bad", "good", "skip", "measured", "void", "timeout", "infrastructure", "interrupted")
 
 
@@ -163,19 +165,41 @@ def text(told: Account) -> list[str]:
     for culprit in told.culprits:
         lines += _of_culprit(culprit, told)
     if told.reason and told.verdict != "found":
-        lines.append(f"  {told.reason}")
+        lines.append(f"  {first_line(told.reason)}")
     if told.left and told.verdict != "none":
         lines.append(f"  neither blamed nor cleared: {', '.join(told.left)}")
     if told.culprits and not told.complete:
         lines.append(f"  there may be other culprits{f': {told.reason}' if told.reason else ''}")
     lines += [f"  set aside: {', '.join(names)}: {why}" for why, names in by_reason(told.aside)]
-    lines += [f"  note: {note}" for note in told.notes]
+    lines += [f"  note: {first_line(note)}" for note in told.notes]
+    example = _example(told)
+    if example is not None:
+        lines.append(f"  what trial {example.number} showed ({example.kind}): stdout and stderr in {example.folder}")
     lines.append(f"  {spent(told)}")
     if told.verdict in ("inconclusive", "interrupted") and told.resume:
         lines.append(f"to resume, run: {told.resume}")
+        vain = [str(each.number) for each in told.trials if each.kind in FAILURES]
+        if told.verdict == "inconclusive" and 0 < len(vain) <= _UNDONE:
+            lines.append(f"to try again what was no verdict, run: {told.resume} --undo {' --undo '.join(vain)}")
     if told.verdict == "inconclusive":
         lines.append(see("guides/bisect#what-is-no-verdict"))
     return lines
+
+
+def first_line(text: str) -> str:
+    """What a refusal says; its hints are in the trial's journals."""
+    return text.partition("\n")[0]
+
+
+def _example(told: Account) -> TrialRecord | None:
+    """Where no culprit was found: a trial whose output may say why; the last of those that say least."""
+    if told.verdict not in ("none", "inconclusive") or told.culprits:
+        return None
+    for kinds in (("skip", *FAILURES), ("bad",)):
+        telling = [each for each in told.trials if each.kind in kinds and each.folder]
+        if telling:
+            return telling[-1]
+    return None
 
 
 def headline(told: Account) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from prtoggle.bisection.account import duration, percent, time_left
+from prtoggle.bisection.account import by_reason, duration, first_line, percent, time_left
 from prtoggle.bisection.values import FAILURES, Job, State, TrialRecord, Watcher
 from prtoggle.cli import render
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 """Candidates, and trials that run, that the view shows; and half as many that ended."""
+LISTED = 24
+"""Candidates that a line names all; of more it has the first few, and the log has them all."""
 _COLOURS = {"bad": "red", "good": "green", "skip": "bright_black", "measured": "magenta"}
 
 
@@ -163,8 +165,8 @@ def left_words(state: State) -> str:
 
 def news(state: State, said: set[str]) -> list[str]:
     """What was not said yet; ``said`` then has it."""
-    aside = f"set aside: {', '.join(f'{name} ({why})' for name, why in state.aside)}" if state.aside else ""
-    found = [note for note in (*state.notes, aside) if note and note not in said]
+    aside = [f"set aside: {', '.join(names)}: {why}" for why, names in by_reason(state.aside)]
+    found = [note for note in (*map(first_line, state.notes), *aside) if note not in said]
     said.update(found)
     return found
 
@@ -172,9 +174,12 @@ def news(state: State, said: set[str]) -> list[str]:
 def ended_line(record: TrialRecord) -> str:
     """A trial that ended, in one line."""
     number = "" if record.metric is None else f" {record.metric:g}"
-    why = f": {record.why}" if record.why else ""
+    why = f": {first_line(record.why)}" if record.why else ""
     took = duration(record.seconds)
-    return f"{record.number:4d}  {record.phase:<7}  {record.kind}{number}  {took}  {record.selection}{why}"
+    reverted = record.selection
+    if len(record.reverted) > LISTED:
+        reverted = f"{len(record.reverted)}: {what(record.reverted)}"
+    return f"{record.number:4d}  {record.phase:<7}  {record.kind}{number}  {took}  {reverted}{why}"
 
 
 def what(names: Sequence[str], most: int = 6) -> str:

@@ -87,8 +87,23 @@ def test_without_an_answer_it_says_what_is_left_and_how_to_go_on() -> None:
     told = said(*ENDS, answer=answer)
     assert told.startswith("no answer: 2 of 4 candidates left\n  12 trials were allowed\n")
     assert "neither blamed nor cleared: 2, 4" in told
-    assert told.endswith("to resume, run: prtoggle bisect --resume b.jsonl")
+    assert "to resume, run: prtoggle bisect --resume b.jsonl" in told.splitlines()
     assert account(state(*ENDS, answer=answer)).exit_code == 4
+
+
+def test_what_was_no_verdict_can_be_tried_again_and_its_output_is_named() -> None:
+    trials = [
+        trial(3, "ends", (), "bad", folder="/log/0003"),
+        trial(4, "ends", ("1",), "void", why="not in force\n  hint: elsewhere", folder="/log/0004"),
+    ]
+    answer = Answer("inconclusive", left=("1",), reason="skipped: not in force\n  hint: elsewhere")
+    lines = said(*trials, answer=answer, notes=("given up: not in force\n  hint: elsewhere",)).splitlines()
+    assert "  skipped: not in force" in lines and "  note: given up: not in force" in lines
+    assert not any("hint" in line for line in lines)
+    assert "  what trial 4 showed (void): stdout and stderr in /log/0004" in lines
+    assert "to try again what was no verdict, run: prtoggle bisect --resume b.jsonl --undo 4" in lines
+    everywhere = said(*trials[:1], answer=Answer("none", reason="it fails with everything reverted and with nothing"))
+    assert "what trial 3 showed (bad): stdout and stderr in /log/0003" in everywhere
 
 
 def test_one_that_was_interrupted_has_an_account_too() -> None:

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from prtoggle.bisect.values import Belief
 from prtoggle.bisection.values import Job, State
-from prtoggle.cli.bisectview import Lines, View, left_words
+from prtoggle.cli.bisectview import Lines, View, ended_line, left_words
 from tests.bisection.states import COMMAND, found, state, trial
 from tests.runtime.project import Project
 
@@ -81,16 +81,22 @@ def test_without_a_terminal_each_trial_is_a_line_and_what_is_new_is_said_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = Lines()
-    aside = (("4", "never executed"),)
+    aside = (("4", "never executed"), ("5", "never executed"))
     for _ in range(2):
         lines.stands(state(*TRIALS, aside=aside, notes=("it comes and goes",)), RUNNING)
     lines.ended(TRIALS[2])
     err = capsys.readouterr().err.splitlines()
     assert err == [
         "prtoggle: it comes and goes",
-        "prtoggle: set aside: 4 (never executed)",
+        "prtoggle: set aside: 4, 5: never executed",
         "     3  search   timeout  2 min  1,2: it took more than 120 s",
     ]
+
+
+def test_a_line_is_one_line_however_much_is_reverted_and_however_long_the_reason() -> None:
+    names = tuple(str(number) for number in range(100, 200))
+    line = ended_line(trial(3, "search", names, "void", why="it does not apply\n  hint: elsewhere"))
+    assert line == "   3  search   void  1.0 s  100: 100, 101, 102, 103, 104, 105 and 94 more: it does not apply"
 
 
 def test_without_a_terminal_how_long_it_takes_is_said_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
