@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-NEEDED = ("pyproject.toml", "prtoggle", "fixes", "prtoggle_fixes", "prtoggle.pth", "README.md", "LICENSE", ".gitignore")
+NEEDED = (
+    "pyproject.toml",
+    "prtoggle",
+    "docs",
+    "fixes",
+    "prtoggle_fixes",
+    "prtoggle.pth",
+    "README.md",
+    "LICENSE",
+    ".gitignore",
+)
 
 
 @pytest.fixture(scope="session")
