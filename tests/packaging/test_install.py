@@ -101,6 +101,14 @@ def test_with_a_selection_it_starts_in_every_interpreter(installed: Installed, v
         assert "could not start" not in done.stderr
 
 
+def test_the_documents_and_the_schema_are_in_it(installed: Installed) -> None:
+    done = installed.environment.run("prtoggle", "explain", "125")
+    assert done.stdout.startswith("125: the revert was not in force\n------")
+    schema = Path(installed.environment.run("prtoggle", "schema", "--path").stdout.strip())
+    assert schema.name == "reverse-patch.schema.json"
+    assert schema.is_file()
+
+
 def test_uninstalling_leaves_no_trace(installed: Installed) -> None:
     """Last of this file: it takes out what the others looked at."""
     assert installed.environment.files() > installed.before
@@ -116,6 +124,7 @@ def test_the_wheel_holds_every_file_of_both_packages(tree: Path, wheel: Path) ->
     folders = [tree / name for name in ("prtoggle", "prtoggle_fixes")]
     files = {path.relative_to(tree) for folder in folders for path in folder.rglob("*") if path.is_file()}
     files = {path for path in files if not any(part.startswith((".", "__pycache__")) for part in path.parts)}
+    files |= {Path("prtoggle") / path.relative_to(tree) for path in (tree / "docs").rglob("*.md")}  # prtoggle/docs, a link
     assert files
     assert {name for name in held if ".dist-info/" not in name} == {
         "prtoggle.pth",
