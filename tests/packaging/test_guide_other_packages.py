@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -24,20 +26,20 @@ VENV = frozenset({"venv"})
 
 
 @pytest.fixture(scope="module")
-def wheelhouse() -> Path:
+def wheelhouse(wheel: Path) -> Path:
     """A folder with wheels of NetworkX, of hatchling and of what prtoggle needs, kept beside the releases of other tests."""
-    folder = cache_folder() / f"wheelhouse-{sys.version_info[0]}.{sys.version_info[1]}"
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        lines = archive.read(metadata).decode().splitlines()
+    needs = [line.partition(": ")[2] for line in lines if line.startswith("Requires-Dist: ") and "extra ==" not in line]
+    wanted = ("hatchling>=1.26", *needs)
+    digest = hashlib.sha256(repr((sys.version_info[:2], wanted, RELEASES)).encode()).hexdigest()[:12]
+    folder = cache_folder() / f"wheelhouse-{digest}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".wheelhouse-"))
         try:
-            needs = subprocess.run(
-                [sys.executable, "-c", "import importlib.metadata as m; print(*m.requires('prtoggle'), sep='\\n')"],
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout.splitlines()
-            _download(aside, "hatchling>=1.26", *(need for need in needs if "extra ==" not in need))
+            _download(aside, *wanted)
             for version in RELEASES:
                 _download(aside, "--no-deps", f"networkx=={version}")
             aside.rename(folder)
