@@ -30,12 +30,15 @@ from prtoggle.bisection.trials import Trials, selection_of
 from prtoggle.bisection.values import FAILURES, Executor, Job, Settings, State, TrialRecord, Wanted, Watcher
 from prtoggle.bisection.verdict import pattern
 from prtoggle.bisection.worker import full
-from prtoggle.errors import InconclusiveError, RefusedError, UsageError
+from prtoggle.errors import InconclusiveError, PrtoggleError, RefusedError, UsageError
 from prtoggle.trial import CommandError
 
 _LOOK = 0.2
 """Seconds between two looks whether somebody wants it to end."""
 _NOT_THERE = (126, 127)
+_LOOK_AGAIN = 30.0
+"""Seconds between two looks whether the packages are still those that the log is of; more where that takes long."""
+_TWO_STATES = "guides/bisect#what-it-takes-for-granted"
 
 
 def begin(settings: Settings, *, log: Path | None = None) -> Log:
@@ -70,19 +73,27 @@ def resume(path: Path, given: Mapping[str, Any] | None = None) -> tuple[Log, Set
         moved = path.absolute().with_name(path.name + ".trials")
         if not os.path.exists(log.header.folder) and moved.is_dir():
             log.header = replace(log.header, folder=str(moved))
-        if log.header.digest:
-            field = _field(settings)
-            if field.digest != log.header.digest:
-                changed = [f"{label} at {where}" for label, where in log.header.packages]
-                raise RefusedError(
-                    f"the packages or the fixes are not those that the log is of: {', '.join(changed)}",
-                    hint="begin anew: trials of two states say nothing together",
-                    page="guides/bisect#what-it-takes-for-granted",
-                )
+        changed = _changed(log.header, settings)
+        if changed:
+            raise RefusedError(changed, hint="begin anew: trials of two states say nothing together", page=_TWO_STATES)
     except BaseException:
         log.close()
         raise
     return log, settings
+
+
+def _changed(header: Header, settings: Settings) -> str:
+    """That the packages or the fixes are others than when the log began, or an empty string."""
+    if not header.digest:
+        return ""
+    try:
+        if _field(settings).digest == header.digest:
+            return ""
+        why = ""
+    except PrtoggleError as error:
+        why = f" ({error.what})"
+    where = ", ".join(f"{label} at {place}" for label, place in header.packages)
+    return f"the packages or the fixes are not those that the log is of: {where}{why}"
 
 
 def _field(settings: Settings) -> candidates.Field:
@@ -143,6 +154,8 @@ class _Session:
         self.running: dict[int, Job] = {}
         self.number = log.next_number
         self.asked_to_end = 0
+        self.taken: list[int] = []
+        self.look_again = time.monotonic() + _LOOK_AGAIN
 
     def run(self) -> State:
         with self._signals():
@@ -165,6 +178,7 @@ class _Session:
                 break
             self._take(record)
             stands = self._state()
+            self._look(stands)
         if stands.answer is None:
             self._stop()
             stands = self._state()
@@ -172,6 +186,20 @@ class _Session:
                 stands = steps.interrupted(stands, f"ended by {signal.Signals(self.asked_to_end).name}")
         self.watcher.stands(stands, ())
         return stands
+
+    def _look(self, stands: State) -> None:
+        """Whether the packages are still the same, now and then, and before there is an answer: raises where not."""
+        begun = time.monotonic()
+        if begun < self.look_again and stands.answer is None:
+            return
+        changed = _changed(self.log.header, self.settings)
+        if changed:
+            undo = " ".join(f"--undo {number}" for number in self.taken)
+            hint = f"put them back, then: {resuming(self.log.path)} {undo}; or begin anew"
+            raise RefusedError(changed, hint=hint, page=_TWO_STATES)
+        self.taken.clear()
+        now = time.monotonic()
+        self.look_again = now + max(_LOOK_AGAIN, 50 * (now - begun))
 
     def _state(self) -> State:
         running = [job.reverted for job in self.running.values()]
@@ -226,6 +254,7 @@ class _Session:
         if record.kind == "interrupted":  # and nobody here wanted that
             record = replace(record, kind="infrastructure", why=f"somebody else ended it: {record.why}")
         self.log.append(record)
+        self.taken.append(record.number)
         self.watcher.ended(record)
 
     def _stop(self) -> None:

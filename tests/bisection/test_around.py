@@ -121,3 +121,33 @@ def test_a_trial_that_deletes_its_own_folder_is_said(make: Make) -> None:
 
 def test_a_gpu_that_is_named_twice_is_one() -> None:
     assert executors.gpus_here({"CUDA_VISIBLE_DEVICES": "0,1,0"}) == ("0", "1")
+
+
+def test_packages_that_change_meanwhile_end_it_and_the_trials_since_then_are_named(make: Make) -> None:
+    field = make(4)
+    core = field.site / "app" / "core.py"
+    before = core.read_text()
+    # From its third run on the command finds another file, in which every fix still applies.
+    begun = f"len([line for line in open({str(field.ran)!r}) if line.startswith('begin')])"
+    change = f"open({str(core)!r}, 'w').write({before + '# another'!r}) if {begun} == 3 else None"
+    with pytest.raises(RefusedError, match="are not those that the log is of: app") as stopped:
+        field.bisect(f"({change}, f2)[1]")
+    _, records = record.read(field.root / "bisect.jsonl")
+    numbers = [str(each.number) for each in records]
+    assert stopped.value.hint.endswith(
+        f"--resume {field.root}/bisect.jsonl --undo {' --undo '.join(numbers)}; or begin anew"
+    )
+    core.write_text(before)
+    log, settings = session.resume(field.root / "bisect.jsonl")
+    with log:
+        for number in numbers[3:]:
+            log.undo(int(number))
+        assert field.go_on(log, settings).culprits == {("2",)}
+
+
+def test_a_fix_that_no_longer_applies_at_the_end_is_named(make: Make) -> None:
+    field = make(2)
+    core = field.site / "app" / "core.py"
+    change = f"open({str(core)!r}, 'a').write('def f1(): pass') if os.environ.get('PRTOGGLE_REVERT') is None else None"
+    with pytest.raises(RefusedError, match=r"are not those that the log is of: app .*\(.*1.*f1"):
+        field.bisect(f"({change}, 0)[1]")
