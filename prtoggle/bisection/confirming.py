@@ -19,6 +19,8 @@ from prtoggle.bisection.measured import Measured
 from prtoggle.bisection.trials import Trials
 
 Names = tuple[str, ...]
+AGAIN = 3
+"""So often a set of several must fail, and must not without each of its members, before it is named."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Confirming:
             wanted += self._of_one(self._reverted(members), self._reverted(without))
             if len(members) > 1 and self.mode == "certain":
                 again = [members, *(members - {member} for member in sorted(members))]
-                wanted += [names for names in map(self._reverted, again) if self.trials.seen(names) < 2]
+                wanted += [names for names in map(self._reverted, again) if self.trials.seen(names) < AGAIN]
         # A metric needs many values of one subset.
         return wanted if self.mode == "metric" else list(dict.fromkeys(wanted))
 

@@ -79,6 +79,10 @@ def test_a_command_that_is_not_there_is_127_as_in_a_shell(field: Field) -> None:
         (("--worse", "up", "--", "true"), "'up' is not one of"),
         (("--among", "1,99", "--", "true"), "no fix has the number 99"),
         (("--jobs", "0", "--", "true"), "0 is not in the range"),
+        (
+            ("--never-otherwise", "--metric", "x", "--worse", "lower", "--", "true"),
+            "--never-otherwise is about a failure",
+        ),
     ],
 )
 def test_what_was_typed_wrong_is_said_and_nothing_runs(field: Field, arguments: tuple[str, ...], what: str) -> None:
@@ -86,6 +90,30 @@ def test_what_was_typed_wrong_is_said_and_nothing_runs(field: Field, arguments: 
     assert done.returncode == 2, done.stderr
     assert what in done.stderr
     assert not list(field.cache.glob("bisections/*"))
+
+
+def test_a_number_of_trials_that_is_reached_ends_it_and_the_last_command_goes_on(field: Field) -> None:
+    done = bisect(field, "--among", "1,2,3", "--log", "log", "--max-runs", "2", *check(field, "f2"))
+    assert done.returncode == 4, done.stderr
+    command = next(line for line in done.stdout.splitlines() if line.startswith("to resume, run: "))
+    words = shlex.split(command.partition(": ")[2])
+    assert words[-2:] == ["--max-runs", "4"]
+    again = bisect(field, *words[2:])
+    assert again.returncode == 0, again.stderr
+    assert again.stdout.startswith("2: it fails where this is reverted")
+
+
+def test_what_is_known_of_the_failure_is_in_the_log_and_may_not_change_on_resuming(field: Field) -> None:
+    bisect(field, "--among", "1,2,3", "--log", "log", "--max-runs", "2", *check(field, "f2"))
+    done = bisect(field, "--resume", "log", "--never-otherwise")
+    assert done.returncode == 2
+    assert "never-otherwise was False and is True" in done.stderr
+    same = bisect(
+        field, "--among", "1,2,3", "--log", "other", "--max-runs", "2", "--never-otherwise", *check(field, "f2")
+    )
+    assert same.returncode == 4
+    assert json.loads((field.root / "other").read_text().splitlines()[0])["settings"]["never_otherwise"] is True
+    assert bisect(field, "--resume", "other", "--never-otherwise", "--max-runs", "0").returncode == 0
 
 
 def test_options_behind_the_dashes_are_the_commands_own(field: Field) -> None:
