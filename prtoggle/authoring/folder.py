@@ -135,7 +135,7 @@ def test_{name}() -> None:
 def plugin() -> bool:
     """Whether the pytest plugin with the mark ``guards`` comes with this prtoggle."""
     try:
-        return any(find_spec(f"prtoggle.{name}") is not None for name in ("pytest_plugin", "pytestplugin"))
+        return find_spec("prtoggle.pytest_plugin") is not None
     except (ImportError, ValueError):
         return False
 

@@ -2,8 +2,8 @@
 
 Contract: pure. Edits belong together where they are in one definition; where both name something that the change
 brought or took away (a helper and its call, a parameter and who passes it, an attribute and who reads it); where one
-changes a definition and the other changes code that names it; and where one alone would leave a name unbound, or not
-compile.
+changes a definition and the other begins or ceases to name it, or names one whose parameters changed; and where one
+alone would leave a name unbound, or not compile.
 
 Example::
 
@@ -18,15 +18,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from prtoggle.authoring.change import Pair
-from prtoggle.authoring.names import bound_at_top, identifiers, unbound
+from prtoggle.authoring.names import bound_at_top, unbound
+from prtoggle.authoring.words import Words, all_words
 from prtoggle.authoring.written import Made, text_after
 from prtoggle.edits.combine import verify
 from prtoggle.edits.scope import Scope, enclosing, resolve
 from prtoggle.edits.text import SourceText
 from prtoggle.spec import ONLY_PART
-
-_WORD = re.compile(r"[^\W\d]\w*")
-_SPECIAL = re.compile(r"__\w+__")
 
 
 @dataclass(frozen=True)
@@ -56,12 +54,12 @@ def parts(pairs: Sequence[Pair], made: Mapping[str, Sequence[Made]]) -> tuple[Pa
     """The parts of a change; one without a name of its own where all of it belongs together."""
     placed = [Placed(pair.module, each, _unit(pair, each)) for pair in pairs for each in made[pair.module]]
     groups = _Groups(len(placed))
-    words = _words(pairs, placed)
+    words = all_words(pairs, [(each.module, each.unit, each.made) for each in placed])
     for a, one in enumerate(placed):
         for b, other in enumerate(placed[:a]):
             if (one.module, one.unit) == (other.module, other.unit) or words[a].needs(words[b]):
                 groups.join(a, b)
-    _join_broken(pairs, placed, groups)
+    _join_broken(pairs, placed, words, groups)
     found = groups.members()
     if len(found) == 1:
         return (Part(ONLY_PART, "", tuple(placed)),)
@@ -151,53 +149,7 @@ def _bound(text: str) -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class _Words:
-    """What an edit's text names: ``own`` what the change brought or took away, ``used`` other definitions that changed,
-    where one of both texts alone names them; ``called`` is what its own definition is called."""
-
-    own: frozenset[str]
-    used: frozenset[str]
-    called: str
-
-    def needs(self, other: _Words) -> bool:
-        return bool(self.own & other.own) or self.called in other.used or other.called in self.used
-
-
-def _words(pairs: Sequence[Pair], placed: Sequence[Placed]) -> list[_Words]:
-    """For each edit the names by which it belongs to others."""
-    brought: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
-    changed: set[str] = set()
-    for pair in pairs:
-        now, before = identifiers(pair.fixed.tree), identifiers(pair.reverted.tree)
-        brought[pair.module] = (now - before, before - now)
-    for each in placed:
-        changed.add(_called(each.unit))
-    found = []
-    for each in placed:
-        pair = next(pair for pair in pairs if pair.module == each.module)
-        old = {
-            word for span in each.made.replacements for word in _WORD.findall(pair.fixed.text[span.start : span.end])
-        }
-        new = {word for span in each.made.replacements for word in _WORD.findall(span.new)}
-        came, went = brought[each.module]
-        mine = (old & came) | (new & went)
-        called = _called(each.unit)
-        used = {word for word in (old ^ new) & changed if word != called}
-        own, others = (frozenset(word for word in its if not _SPECIAL.fullmatch(word)) for its in (mine, used))
-        found.append(_Words(own, others, called))
-    return found
-
-
-def _called(unit: str) -> str:
-    """What a definition is called by where it is used: a class by its name, also for its ``__init__``."""
-    pieces = [re.sub(r"[#@].*", "", piece) for piece in unit.split(".")]
-    while len(pieces) > 1 and _SPECIAL.fullmatch(pieces[-1]):
-        pieces.pop()
-    return pieces[-1]
-
-
-def _join_broken(pairs: Sequence[Pair], placed: Sequence[Placed], groups: _Groups) -> None:
+def _join_broken(pairs: Sequence[Pair], placed: Sequence[Placed], words: Sequence[Words], groups: _Groups) -> None:
     """Join what alone leaves a name unbound, or does not compile, with what it lacks; with all, where that is not
     known."""
     sources = {pair.module: pair.fixed for pair in pairs}
@@ -214,17 +166,11 @@ def _join_broken(pairs: Sequence[Pair], placed: Sequence[Placed], groups: _Group
             if made is not None and not lost:
                 continue
             others = [index for index in range(len(placed)) if index not in its]
-            partners = [index for index in others if lost & _all_words(pairs, placed[index])] or others
+            partners = [index for index in others if lost & words[index].every] or others
             for index in partners:
                 groups.join(its[0], index)
             again = True
             break
-
-
-def _all_words(pairs: Sequence[Pair], each: Placed) -> set[str]:
-    text = next(pair for pair in pairs if pair.module == each.module).fixed.text
-    spans = each.made.replacements
-    return {word for span in spans for word in _WORD.findall(text[span.start : span.end] + " " + span.new)}
 
 
 def _names(groups: Sequence[Sequence[Placed]], pairs: Sequence[Pair]) -> list[tuple[str, str]]:

@@ -1,0 +1,62 @@
+"""Which edits belong together."""
+
+from __future__ import annotations
+
+from prtoggle.spec import ONLY_PART
+from tests.authoring.texts import pair, parts_of, units
+
+TWO = "def f(a):\n    return a + {one}\n\n\ndef g(b):\n    return b * {two}\n"
+
+
+def test_definitions_that_have_nothing_to_do_with_each_other_are_parts() -> None:
+    one = pair(TWO.format(one=1, two=1), TWO.format(one=2, two=2))
+    assert units(one) == [["f"], ["g"]]
+    assert [(part.name, part.what) for part in parts_of(one)] == [("f", "the change of f"), ("g", "the change of g")]
+
+
+def test_all_of_one_definition_is_one_part_without_a_name() -> None:
+    [part] = parts_of(
+        pair(
+            "def f(a):\n    a = cut(a)\n    b = 1\n    check(a)\n    return a, b\n",
+            "def f(a):\n    b = 1\n    return a, b\n",
+        )
+    )
+    assert part.name == ONLY_PART and len(part.edits) == 2
+
+
+def test_a_new_helper_belongs_to_its_call_and_not_to_the_rest() -> None:
+    fixed = "def f(a):\n    return helper(a)\n\n\ndef g(b):\n    return b * 2\n\n\ndef helper(a):\n    return a\n"
+    one = pair(fixed, "def f(a):\n    return a\n\n\ndef g(b):\n    return b\n")
+    assert units(one) == [["f", "helper"], ["g"]]
+
+
+def test_an_import_belongs_to_who_uses_it() -> None:
+    fixed = "import os\n\n\ndef f(a):\n    return os.sep\n\n\ndef g(b):\n    return b * 2\n"
+    assert units(pair(fixed, "def f(a):\n    return 1\n\n\ndef g(b):\n    return b\n")) == [["os", "f"], ["g"]]
+
+
+def test_a_new_parameter_belongs_to_who_passes_it_also_in_another_module() -> None:
+    core = pair("def step(rows, most):\n    return rows[:most]\n", "def step(rows):\n    return rows\n")
+    serve = pair(
+        "from engine.core import step\n\n\ndef serve(rows):\n    return step(\n        rows,\n        4,\n    )\n\n\ndef other(x):\n    return x + 1\n",
+        "from engine.core import step\n\n\ndef serve(rows):\n    return step(rows)\n\n\ndef other(x):\n    return x\n",
+        "engine.serve",
+    )
+    assert units(core, serve) == [["step", "serve"], ["other"]]
+
+
+def test_a_new_attribute_belongs_to_who_reads_it() -> None:
+    fixed = "class C:\n    def __init__(self):\n        self.n = 1\n        self.room = 4\n\n    def f(self):\n        return self.room\n\n    def g(self):\n        return 2\n"
+    older = "class C:\n    def __init__(self):\n        self.n = 1\n\n    def f(self):\n        return 9\n\n    def g(self):\n        return 3\n"
+    assert units(pair(fixed, older)) == [["C.__init__", "C.f"], ["C.g"]]
+
+
+def test_two_definitions_of_one_name_get_names_that_tell_them_apart() -> None:
+    code = "class A:\n    def step(self):\n        return {}\n\n\nclass B:\n    def step(self):\n        return {}\n"
+    one = pair(code.format(1, 1), code.format(2, 2))
+    assert [part.name for part in parts_of(one)] == ["step", "b-step"]
+
+
+def test_a_part_is_not_called_all() -> None:
+    code = "def all(x):\n    return {}\n\n\ndef f(x):\n    return {}\n"
+    assert [part.name for part in parts_of(pair(code.format(1, 1), code.format(2, 2)))] == ["core-all", "f"]

@@ -1,0 +1,87 @@
+"""Diffs taken back: what git and forges write, several commits, what does not stand there."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from prtoggle.authoring.change import Told
+from prtoggle.authoring.takenback import Diff, packages_of, taken_back
+from prtoggle.errors import MalformedError
+from tests.authoring.texts import Repo, package
+
+OLD = "def f(a):\n    return a\n\n\ndef g(b):\n    return b\n"
+MIDDLE = OLD.replace("return a", "return cut(a)")
+NEW = MIDDLE.replace("return b", "return b * 2").replace("cut(a)", "cut(a, 4)")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    made = Repo(tmp_path / "repo")
+    made.commit({"src/engine/__init__.py": "", "src/engine/core.py": OLD}, "start")
+    made.commit({"src/engine/core.py": MIDDLE, "tests/test_core.py": "x = 1\n"}, "cut a (#100)")
+    made.commit({"src/engine/core.py": NEW, "csrc/fast.cu": "x\n", "src/engine/late.py": "y = 1\n"}, "twice b (#101)")
+    return made
+
+
+def back(text: str, tmp_path: Path, core: str = NEW) -> tuple[str, list[str], Told]:
+    diff = Diff.read(text, "x.diff")
+    change = taken_back(diff, package(tmp_path / "site", {"core.py": core, "late.py": "y = 1\n"}), "engine 1.3")
+    return (
+        ast.unparse(change.pairs[0].reverted.tree),
+        [f"{left.path} {left.kind}" for left in change.left],
+        change.told,
+    )
+
+
+LEFT = ["csrc/fast.cu refused", "src/engine/late.py stays"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "HEAD"),
+        ("show", "--no-prefix", "HEAD"),
+        ("diff", "HEAD~", "HEAD"),
+        ("format-patch", "--stdout", "-1"),
+        ("log", "-p", "-1"),
+    ],
+    ids=" ".join,
+)
+def test_one_commit_is_taken_back_as_git_writes_it(words: tuple[str, ...], repo: Repo, tmp_path: Path) -> None:
+    text, left, told = back(repo.git(*words), tmp_path)
+    assert text == ast.unparse(ast.parse(MIDDLE)) and left == LEFT
+    assert told == (Told() if words[0] == "diff" else Told("twice b", merged="2026-01-01", number="101"))
+
+
+@pytest.mark.parametrize("words", [("format-patch", "--stdout", "-2"), ("log", "-p", "-2")], ids=" ".join)
+def test_several_commits_that_change_the_same_lines_are_taken_back_the_last_one_first(
+    words: tuple[str, ...], repo: Repo, tmp_path: Path
+) -> None:
+    text, left, told = back(repo.git(*words), tmp_path)
+    assert text == ast.unparse(ast.parse(OLD))
+    assert set(left) == {*LEFT, "tests/test_core.py skipped"}
+    assert (told.title, told.number) == ("cut a", "100")
+
+
+def test_every_hunk_that_does_not_stand_there_is_named(repo: Repo, tmp_path: Path) -> None:
+    with pytest.raises(MalformedError) as caught:
+        back(repo.git("diff", "HEAD~", "HEAD"), tmp_path, NEW.replace("b * 2", "b * 3"))
+    assert "engine.core: hunk" in str(caught.value) and "b * 3" in str(caught.value)
+    assert "--against engine==X" in str(caught.value)
+
+
+def test_a_package_without_the_change_is_said_to_be_so(repo: Repo, tmp_path: Path) -> None:
+    with pytest.raises(MalformedError, match="stands as without the change"):
+        back(repo.git("diff", "HEAD~", "HEAD"), tmp_path, MIDDLE)
+
+
+def test_what_the_diff_could_be_of_does_not_count_its_tests(repo: Repo) -> None:
+    assert packages_of(Diff.read(repo.git("format-patch", "--stdout", "-2"), "x")) == ("src", "engine", "core", "late")
+
+
+def test_no_diff_is_no_diff() -> None:
+    with pytest.raises(MalformedError, match="changes no file"):
+        Diff.read("commit 1111111\nAuthor: A\n\n    words\n", "x.diff")
