@@ -70,6 +70,11 @@ def find(
     notes: list[str] = []
     if wanted.everything:
         wanted = _everything(places, notes)
+        if all(place.package.name == BUNDLED for place in places):
+            notes.append(
+                f"only the example code that comes with prtoggle ({BUNDLED}) is seen here: is the package that the "
+                "command imports installed for this Python? --fixes DIR names a folder of fixes"
+            )
     found: dict[str, Candidate] = {}
     # Named parts first, so that what a bare number means beside them is only the rest.
     for choice in sorted(wanted.choices, key=lambda each: each.parts is None):

@@ -22,6 +22,10 @@ from prtoggle.result import Result
 from prtoggle.selection import parse
 
 SKIP = 125
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?", re.ASCII)
+"""A number whose commas are no decimal ones."""
+_NAMED = 3
+"""Parts that a reason names; of more, how many there are."""
 
 
 @dataclass(frozen=True)
@@ -83,12 +87,16 @@ def _measured(job: Job, end: End, output: Sequence[Path]) -> Judgement:
     if text is None:
         return Judgement("skip", f"nothing in its output is {job.metric!r}")
     try:
-        value = float(text)
+        value = float(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
     except ValueError:
         value = float("nan")
     if value != value or value in (float("inf"), float("-inf")):
-        return Judgement("skip", f"{text!r} is no number that can be compared")
+        return Judgement("skip", f"{_shortened(text)!r} is no number that can be compared")
     return Judgement("measured", metric=value)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def pattern(text: str, what: str) -> re.Pattern[bytes]:
@@ -111,7 +119,7 @@ def _last(metric: str, path: Path) -> str | None:
     for data in _mapped((path,)):
         for found in wanted.finditer(data):
             text = found[1 if wanted.groups else 0] or b""
-    return None if text is None else text.decode("utf-8", "replace").strip().replace(",", "")
+    return None if text is None else text.decode("utf-8", "replace").strip()
 
 
 def _mapped(paths: Iterable[Path]) -> Iterable[mmap.mmap]:
@@ -150,7 +158,8 @@ def void(job: Job, result: Result) -> str:
         return f"{missing[0]} was not in force, and a Python was not reached: {result.unreached[0].reason}"
     planned = {part for module in result.never_imported for part in module.parts}
     if missing and not result.in_force and not planned:
-        return f"no process imported a package that {', '.join(missing)} changes"
+        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+        return f"no process imported a package that {', '.join(missing[:_NAMED])}{more} changes"
     return ""
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from prtoggle.bisection import executors, record, session, worker
+from prtoggle.bisection import candidates, executors, record, session, worker
 from prtoggle.bisection.values import Job
+from prtoggle.bisection.verdict import End, judge
 from prtoggle.errors import InconclusiveError, RefusedError, UsageError
 from tests.bisection.field import Field
 
@@ -151,3 +152,30 @@ def test_a_fix_that_no_longer_applies_at_the_end_is_named(make: Make) -> None:
     change = f"open({str(core)!r}, 'a').write('def f1(): pass') if os.environ.get('PRTOGGLE_REVERT') is None else None"
     with pytest.raises(RefusedError, match=r"are not those that the log is of: app .*\(.*1.*f1"):
         field.bisect(f"({change}, 0)[1]")
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        ("1,234.5", 1234.5),
+        ("-12,345,678", -12345678.0),
+        ("1e3", 1000.0),
+        ("12,5", "'12,5' is no number that can be compared"),
+        ("nan", "'nan' is no number that can be compared"),
+        ("x" * 1000, f"'{'x' * 57}...' is no number that can be compared"),
+    ],
+)
+def test_commas_between_thousands_are_none_of_the_number_and_other_text_is_no_number(
+    tmp_path: Path, shown: str, expected: float | str
+) -> None:
+    (tmp_path / "stdout").write_text(f"took: {shown} ms\n")
+    job = Job(1, "ends", (), "none", ("true",), str(tmp_path), metric=r"took: (\S+)")
+    said = judge(job, End(0), [tmp_path / "stdout"])
+    assert (said.metric if said.kind == "measured" else said.why) == expected
+
+
+def test_where_only_the_example_code_is_seen_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PRTOGGLE_PATH", raising=False)
+    (note,) = candidates.find("all", cwd=str(tmp_path)).notes
+    assert "only the example code that comes with prtoggle" in note and "--fixes DIR" in note
+    assert candidates.find("27360", cwd=str(tmp_path)).notes == ()
