@@ -51,13 +51,16 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """MkDocs has read a page."""
     path = page.file.src_uri
+    if path == "index.md":
+        page.meta["hide"] = ["navigation"]  # it would name this page alone
     here = DOCS / path if (DOCS / path).is_file() else None
     return written(markdown, here, posixpath.dirname(path))
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
-    """MkDocs has made a page's HTML: `\\|` in a cell of a table is a bar, also in code."""
-    return re.sub(r"<td\b.*?</td>", lambda cell: cell[0].replace("\\|", "|"), html, flags=re.DOTALL)
+    """A page's HTML: in a table `\\|` is a bar, in code too, and a short piece of code is not broken."""
+    html = re.sub(r"<td\b.*?</td>", lambda cell: cell[0].replace("\\|", "|"), html, flags=re.DOTALL)
+    return re.sub(r"<code>(?=[^<\n]{1,24}</code>)", '<code class="short">', html)
 
 
 def on_post_build(config: Any) -> None:

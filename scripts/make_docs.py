@@ -84,14 +84,19 @@ def option(parameter: click.Option) -> str:
     value = parameter.metavar or ("|".join(kind.choices) if isinstance(kind, click.Choice) else "")
     value = "" if parameter.is_flag else f" {value or 'TEXT'}"
     names = ", ".join(f"`{name}{value}`" for name in parameter.opts).replace("|", "\\|")
-    words = " ".join((parameter.help or "").split())
+    words = _plain(" ".join((parameter.help or "").split()))
     if parameter.show_default and parameter.default is not None:
         words += f" Default: {parameter.default}."
     return f"| {names} | {words} |"
 
 
+def _plain(text: str) -> str:
+    """``text`` as Markdown: what stands in angle brackets is no element."""
+    return text.replace("<", "\\<")
+
+
 def _paragraphs(help_text: str) -> list[str]:
-    return inspect.cleandoc(help_text).replace("\b\n", "").splitlines()
+    return _plain(inspect.cleandoc(help_text).replace("\b\n", "")).splitlines()
 
 
 def _epilog(command: click.Command) -> tuple[list[str], str]:

@@ -157,6 +157,18 @@ def test_a_page_says_what_its_document_says_by_the_rules_of_commonmark(document:
     assert said(article(page.read_text(encoding="utf-8"))) == said(oracle)
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=ident)
+def test_a_document_holds_no_elements_which_would_swallow_what_follows(document: Path) -> None:
+    waiting = MarkdownIt("commonmark").enable("table").parse(document.read_text(encoding="utf-8"))
+    found = []
+    while waiting:
+        token = waiting.pop()
+        waiting += token.children or []
+        if token.type in ("html_block", "html_inline") and not token.content.startswith("<!--"):
+            found.append(token.content)
+    assert found == []
+
+
 # What fails.
 
 
@@ -272,7 +284,7 @@ def test_a_list_may_follow_its_paragraph_and_hold_a_block() -> None:
 @needs_browser
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("page", "word"), [("index.html", "prtoggle"), ("commands.html", "Exit codes"), ("guides/bisect.html", "verdict")]
+    ("page", "word"), [("index.html", "prtoggle"), ("commands.html", "Exit codes"), ("reverse-patches.html", "Verdicts"), ("guides/bisect.html", "verdict")]
 )
 def test_a_browser_reads_the_site_from_the_disk_and_asks_nobody(
     page: str, word: str, site: Path, tmp_path: Path
