@@ -85,7 +85,7 @@ def command(
 ) -> int:
     """Write a reverse patch: from a merged commit, from its diff, or from two releases.
 
-    Writes DIR/pr<NUMBER>_<title>/ with revert.yaml, scenario.py and a test, and
+    Writes DIR/prNUMBER_TITLE/ with revert.yaml, scenario.py and a test, and
     never over anything. The reverse patch takes the change out exactly where it
     was made from; stderr says what else it meets, and what is left to do.
     """
