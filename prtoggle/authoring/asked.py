@@ -31,12 +31,15 @@ from prtoggle.authoring.yamldoc import Ranges, document
 from prtoggle.check import Subject
 from prtoggle.difffix import module_of
 from prtoggle.edits.text import SourceText
-from prtoggle.errors import MalformedError, PrtoggleError, RefusedError
+from prtoggle.errors import MalformedError, RefusedError
 from prtoggle.packages import Package
 from prtoggle.proposal.writing import Unwritable
 from prtoggle.releases import Index
 from prtoggle.spec import ONLY_PART, Fix, Origin
 from prtoggle.yamlfile import loads
+
+PAGE = "guides/write-a-reverse-patch#what-cannot-be-taken-out"
+"""Where it is said what stays."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,9 @@ def _of_diff(asked: Asked, index: Index) -> Change:
         raise best
     shown = ", ".join(diff.paths[:3]) + (f" and {len(diff.paths) - 3} more" if len(diff.paths) > 3 else "")
     if not names:
-        raise RefusedError(f"{name} changes {shown}: no module of a package, so nothing can be taken out at run time")
+        raise RefusedError(
+            f"{name} changes {shown}: no module of a package, so nothing can be taken out at run time", page=PAGE
+        )
     raise RefusedError(
         f"{name} changes {shown}, and no package of that is installed here",
         hint="--against names a release, a wheel or a folder that has the change; --package the package",
@@ -201,15 +206,15 @@ def _without(change: Change, found: Sequence[Part], broken: Sequence[tuple[Part,
 
 
 def _nothing(change: Change) -> RefusedError:
-    problems: list[PrtoggleError] = [
-        RefusedError(f"{left.path} cannot be taken out at run time: {left.why}")
+    problems = [
+        RefusedError(f"{left.path} cannot be taken out at run time: {left.why}", page=PAGE)
         for left in change.left
         if left.kind == REFUSED
     ]
     if problems:
-        return problems[0] if len(problems) == 1 else MalformedError(tuple(problems))  # type: ignore[return-value]
+        return problems[0] if len(problems) == 1 else MalformedError(tuple(problems), page=PAGE)
     shown = "; ".join(f"{left.path}: {left.why}" for left in change.left[:5])
-    return RefusedError(f"nothing of {change.came} can be taken out at run time", hint=shown)
+    return RefusedError(f"nothing of {change.came} can be taken out at run time", hint=shown, page=PAGE)
 
 
 def _subjects(asked: Asked, home: Package, more: Sequence[Package], index: Index) -> list[Subject]:

@@ -101,7 +101,9 @@ def taken_back(diff: Diff, home: Package, label: str) -> Change:
             back.take(file)
     if back.problems:
         raise MalformedError(
-            tuple(back.problems), hint=f"name the release that the change is in: --against {home.name}==X"
+            tuple(back.problems),
+            hint=f"name the release that the change is in: --against {home.name}==X",
+            page="guides/write-a-reverse-patch#3-let-it-be-written",
         )
     left = dict(back.left)
     pairs = []
