@@ -32,6 +32,7 @@ SESSION: pytest.StashKey[Any] = pytest.StashKey()
 """What is taken out of the whole session, a :class:`prtoggle.pytest_plugin.session.Session`."""
 REPORTS: pytest.StashKey[list[Any]] = pytest.StashKey()
 """The reports of tests with one of the marks, from all processes that run tests."""
+_BEGUN: pytest.StashKey[bool] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -57,14 +58,20 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     hook = getattr(early_config.pluginmanager, "rewrite_hook", None)
     getattr(hook, "_must_rewrite", set()).difference_update({"prtoggle", "prtoggle_fixes"})
     # Before conftest files, and so before almost all that could import what is to be reverted.
-    asked = early_config.known_args_namespace.revert
+    _begin(early_config, early_config.known_args_namespace.revert)
+
+
+def _begin(config: pytest.Config, asked: str | None) -> None:
+    config.stash[_BEGUN] = True
     if asked is not None or os.environ.get("PRTOGGLE_REVERT") or "prtoggle.runtime.boot" in sys.modules:
         from prtoggle.pytest_plugin import session
 
-        session.begin(early_config, asked)
+        session.begin(config, asked)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if not config.stash.get(_BEGUN, False):  # a conftest file names the plugin, and nothing loads it before
+        _begin(config, config.getoption("revert"))
     config.stash[REPORTS] = []
     config.pluginmanager.register(_Collector(config), "prtoggle-reports")
     config.addinivalue_line(
@@ -144,6 +151,7 @@ class _Collector:
             held.tests_ran = True
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     held = session.config.stash.get(SESSION, None)
     if held is not None:

@@ -98,6 +98,9 @@ def _run(item: pytest.Item, text: str, folder: Path) -> Ran:
     lines = list(_lines(out))
     printed = (folder / "output").read_bytes().decode("utf-8", "replace")[-SHOWN:].strip()
     entries = journals.read(folder / "journal")
+    if os.environ.get(journal.VARIABLE):  # who reads the journals of this session is told of the child too
+        for file in (folder / "journal").glob("*.jsonl"):
+            shutil.copy(file, os.environ[journal.VARIABLE])
     made = _made(item, lines, process.returncode, printed)
     if text == "none":
         return Ran(made[0], made[1], seconds=time.monotonic() - begun)

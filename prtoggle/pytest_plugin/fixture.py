@@ -55,6 +55,7 @@ def reverter(request: pytest.FixtureRequest) -> Generator[Callable[..., Out], No
             raise RefusedError(
                 f"{text} cannot be taken out in the middle of a test: {error.what}",
                 hint=f'mark the whole test: @pytest.mark.reverted("{text}") runs it in a child process where it must',
+                page="guides/guard-a-fix-with-a-test#live-or-in-a-child-process",
             ) from None
         out.append(Out(state))
         return out[-1]

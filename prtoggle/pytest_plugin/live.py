@@ -22,6 +22,8 @@ from prtoggle.errors import PrtoggleError, RefusedError
 from prtoggle.integrations import all_integrations
 from prtoggle.runtime import boot, live, targets
 
+_PAGE = "guides/guard-a-fix-with-a-test#live-or-in-a-child-process"
+
 
 class State:
     """Parts that are out, until :meth:`leave`."""
@@ -58,10 +60,10 @@ def enter(text: str, base: str) -> State:
         RefusedError: it cannot be had while the process runs, and why; nothing has changed.
     """
     if any(integration.selects(os.environ.get(integration.variable)) for integration in all_integrations()):
-        raise RefusedError("the variable of the package itself selects what is reverted in this session")
+        raise RefusedError("the variable of the package itself selects what is reverted in this session", page=_PAGE)
     absent = not_imported(text)
     if absent:
-        raise RefusedError(f"{', '.join(absent)} is not imported in this process yet")
+        raise RefusedError(f"{', '.join(absent)} is not imported in this process yet", page=_PAGE)
     with _quiet():
         done = live.revert(text)
     both = text if base == "none" else f"{base},{text}"

@@ -18,6 +18,8 @@ from prtoggle import selection
 from prtoggle.errors import UsageError
 from prtoggle.pytest_plugin.raised import name_of
 
+_PAGE = "guides/guard-a-fix-with-a-test#what-counts-as-a-guard"
+
 
 @dataclass(frozen=True)
 class Guard:
@@ -52,6 +54,7 @@ def of(item: pytest.Item) -> Asked:
         raise UsageError(
             "this test is marked both reverted and guards",
             hint="a guard runs in both states by itself; leave one of the marks out",
+            page=_PAGE,
         )
     folder = str(item.config.rootpath)
     for mark in reverted:
@@ -78,12 +81,12 @@ def _guard(mark: pytest.Mark, folder: str) -> Guard:
     kinds = raises if isinstance(raises, tuple) else (raises,)
     for kind in kinds:
         if not (isinstance(kind, type) and issubclass(kind, BaseException)):
-            raise UsageError(f"guards: raises={kind!r} is no exception class")
+            raise UsageError(f"guards: raises={kind!r} is no exception class", page=_PAGE)
     match = mark.kwargs.get("match") or ""
     try:
         re.compile(match)
     except (re.error, TypeError) as error:
-        raise UsageError(f"guards: match={match!r} is no pattern: {error}") from None
+        raise UsageError(f"guards: match={match!r} is no pattern: {error}", page=_PAGE) from None
     text = joined(_arguments(mark), folder)
     return Guard(text, tuple(name_of(kind) for kind in kinds), match, bool(mark.kwargs.get("child")))
 
@@ -91,7 +94,8 @@ def _guard(mark: pytest.Mark, folder: str) -> Guard:
 def _known(mark: pytest.Mark, names: tuple[str, ...]) -> None:
     unknown = sorted(set(mark.kwargs) - set(names))
     if unknown:
-        raise UsageError(f"{mark.name} takes no {', '.join(unknown)}", hint=f"it takes {', '.join(names)}")
+        what = f"{mark.name} takes no {', '.join(unknown)}"
+        raise UsageError(what, hint=f"it takes {', '.join(names)}", page=_PAGE)
 
 
 def _arguments(mark: pytest.Mark) -> list[str]:
@@ -99,8 +103,8 @@ def _arguments(mark: pytest.Mark) -> list[str]:
     wrong = [argument for argument in texts if not isinstance(argument, str)]
     if not texts or wrong:
         what = f"{mark.name} takes what to revert as text, not {wrong[0]!r}" if wrong else f"{mark.name} names nothing"
-        raise UsageError(what, hint=f'write @pytest.mark.{mark.name}("27360") or ("27360/slice")')
+        raise UsageError(what, hint=f'write @pytest.mark.{mark.name}("27360") or ("27360/slice")', page=_PAGE)
     for text in texts:
         if selection.parse(text, where=mark.name).is_none:
-            raise UsageError(f"{mark.name}: nothing is selected", hint="name what to take out: 27360")
+            raise UsageError(f"{mark.name}: nothing is selected", hint="name what to take out: 27360", page=_PAGE)
     return texts

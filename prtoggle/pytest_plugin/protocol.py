@@ -10,6 +10,8 @@ Example::
 
 from __future__ import annotations
 
+import sys
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,7 +61,13 @@ def run(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
             item.stash[_AGAIN] = False
         return True
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    for report in _reports(item):
+    try:
+        _nothing_set_up(item)
+        reports = _reports(item)
+    except (Exception, pytest.fail.Exception) as error:  # the latter: a time limit that another plugin keeps
+        what = traceback.format_exc() if isinstance(error, Exception) else str(error)
+        reports = _error(item, f"this test could not be run: {what}")
+    for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
@@ -166,7 +174,6 @@ def _run(
     """Run the test with ``text`` taken out beside ``base``. Raises UsageError where nobody knows ``text``."""
     why = "asked for"
     if not alone:
-        _nothing_set_up(item)
         try:
             state = live.enter(text, base)
         except UsageError:
@@ -208,11 +215,12 @@ def _nothing_set_up(item: pytest.Item) -> None:
 
 def _phases(item: pytest.Item) -> list[pytest.TestReport]:
     """Setup, test and teardown once more, with nobody told of a failure, which is what is expected: no debugger."""
-    if isinstance(item, pytest.Function):
-        if item.cls is not None:
-            for name in ("_instance", "_obj"):  # a run has an instance of the test class to itself
-                item.__dict__.pop(name, None)
-        item._initrequest()
+    held: Any = item
+    if isinstance(item, pytest.Function) and item.cls is not None:
+        for name in ("_instance", "_obj"):  # a run has an instance of the test class to itself
+            item.__dict__.pop(name, None)
+    if hasattr(held, "_request"):  # as pytest's own runner does where an item is run again
+        held._initrequest()
 
     def phase(when: Any, hook: Callable[..., object], **more: object) -> pytest.TestReport:
         call = pytest.CallInfo.from_call(
@@ -227,9 +235,9 @@ def _phases(item: pytest.Item) -> list[pytest.TestReport]:
             reports.append(phase("call", item.ihook.pytest_runtest_call))
         reports.append(phase("teardown", item.ihook.pytest_runtest_teardown, nextitem=None))
     finally:
-        if isinstance(item, pytest.Function):
-            item._request = False  # type: ignore[assignment] # as pytest's own runner leaves it
-            item.funcargs = None  # type: ignore[assignment]
+        if hasattr(held, "_request"):
+            held._request = False
+            held.funcargs = None
         _forget_exception()
     return reports
 
@@ -237,8 +245,6 @@ def _phases(item: pytest.Item) -> list[pytest.TestReport]:
 def _forget_exception() -> None:
     """What pytest keeps of a failure for a debugger holds frames, and with them suspended generators of the old
     code."""
-    import sys
-
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):
         if hasattr(sys, name):
             delattr(sys, name)

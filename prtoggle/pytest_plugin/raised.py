@@ -43,8 +43,14 @@ def short(report: pytest.TestReport, root: str) -> str:
     if crash is not None:
         place = os.path.relpath(crash.path, root) if os.path.isabs(crash.path) else crash.path
         place = crash.path if place.startswith("..") else place
-        return f"{_first(crash.message)} ({place}:{crash.lineno})"
-    return _first(report.longreprtext)
+        return f"{first_line(report)} ({place}:{crash.lineno})"
+    return first_line(report)
+
+
+def first_line(report: pytest.TestReport) -> str:
+    """The first line of how it failed: ``IndexError: list index out of range``."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return _first(crash.message if crash is not None else report.longreprtext)
 
 
 def _first(text: str) -> str:

@@ -215,7 +215,7 @@ def _problems(folder: Path, text: str, session: pytest.Session, tests_ran: bool)
     never = {each.module: each for each in found.never_imported}
     for name in found.unused if found.in_force else (text,):
         number = name.partition("/")[0]
-        modules = [m for m, each in never.items() if any(p == name or p.startswith(number) for p in each.parts)]
+        modules = [m for m, each in never.items() if any(p == number or p.startswith(f"{number}/") for p in each.parts)]
         what = ", ".join(modules) or "what it changes"
         lines.append(f"{name} took no effect: no process of this session imported {what}")
     return tuple(lines)
@@ -231,4 +231,4 @@ def _set(name: str, value: str | None) -> None:
 def _fail(what: str, hint: str) -> None:
     from prtoggle.errors import UsageError
 
-    raise UsageError(what, hint=hint)
+    raise UsageError(what, hint=hint, page="guides/guard-a-fix-with-a-test#a-session")

@@ -50,6 +50,8 @@ def show(terminal: pytest.TerminalReporter, reports: Iterable[Any], problems: It
     for nodeid, told in reverted:
         if told["word"] == "never executed":
             _line(terminal, "NEVER EXECUTED", nodeid, told, good=False)
+        elif terminal.verbosity > 1 and told["what"]:
+            _line(terminal, "IN A CHILD PROCESS", nodeid, told, good=True)
     numbers = {word: sum(told["word"] == word for _, told in guards) for word in _GUARDS}
     said = [f"{number} {_COUNTED[word]}" for word, number in numbers.items() if number]
     for how in ("live", "child process"):
@@ -66,7 +68,7 @@ def _line(terminal: pytest.TerminalReporter, title: str, nodeid: str, told: dict
         return
     markup = {"green": True} if good else {"red": True} if title in ("DOES NOT GUARD", "ERROR") else {"yellow": True}
     terminal.write(title, **markup)
-    terminal.line(f" {nodeid} {told['selection']}{how}: {told['what']}")
+    terminal.line(f" {nodeid} {told['selection']}{how}: {told['what'].partition(chr(10))[0]}")
     if terminal.verbosity > 1 and told["text"]:
         for line in told["text"].splitlines():
             terminal.line(f"    {line}")

@@ -194,8 +194,10 @@ def test_a_package_that_is_not_imported_yet_is_reverted_in_a_child(app: App) -> 
             assert core.cut([1, 2, 3, 4]) == [1, 2, 3]
         """,
     )
-    ran = app.run()
+    ran = app.run("", "-v")
     assert ran.results == {"test_imports_it_itself": "PASSED (7 reverted, child process)", "test_fixed": "PASSED"}
+    why = "engine.core is not imported in this process yet"
+    assert ran.section[0] == f"IN A CHILD PROCESS test_late.py::test_imports_it_itself 7 (child process): {why}"
 
 
 def test_what_a_test_leaves_suspended_in_reverted_code_does_not_keep_the_next_one_reverted(app: App) -> None:

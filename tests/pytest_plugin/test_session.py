@@ -129,6 +129,34 @@ def test_what_only_a_child_of_a_test_imports_is_in_force(app: App) -> None:
     assert app.run("", "--revert", "7").code == 0
 
 
+def test_a_marked_test_adds_its_own_to_the_sessions_and_its_child_counts_as_one_of_the_sessions_processes(
+    app: App,
+) -> None:
+    app.file(
+        "test_late.py",
+        """
+        import pytest
+
+        @pytest.mark.reverted("7/limit", child=True)
+        def test_both():
+            from engine import core
+            assert core.unused([2, 1]) == [2, 1] and core.LIMIT == 5
+        """,
+    )
+    ran = app.run("", "--revert", "7/sort")
+    assert (ran.code, ran.results) == (0, {"test_both": "PASSED (7/limit reverted, child process)"})
+
+
+def test_where_a_conftest_file_names_the_plugin_the_option_is_in_force_too(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    app.file("conftest.py", "pytest_plugins = 'prtoggle.pytest_plugin'\n")
+    assert app.run(REVERTED, "--revert", "7").code == 0
+    app.file("conftest.py", "pytest_plugins = 'prtoggle.pytest_plugin'\nfrom engine import core\n")
+    assert app.run("", "--revert", "7").code == 4
+
+
 def test_collecting_is_reverted_too(app: App) -> None:
     ran = app.run(
         "@pytest.mark.parametrize('n', core.cut(ROWS))\ndef test_n(n): pass\n", "--revert", "7", "--collect-only", "-q"

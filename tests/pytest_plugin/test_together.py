@@ -152,7 +152,7 @@ def test_unittests_and_subtests_count_once_and_what_fails_within_a_guard_is_not_
             def setUpClass(cls):
                 cls.made = core.cut(ROWS)
 
-            @pytest.mark.guards("7")
+            @pytest.mark.guards("7", raises=AssertionError, match="4 != 3")
             def test_guards(self):
                 for n in (4, 5):
                     with self.subTest(n=n):
