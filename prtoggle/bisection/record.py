@@ -95,7 +95,7 @@ class Log:
         except InconclusiveError as error:  # there is nothing to go on with
             log.close()
             path.unlink(missing_ok=True)
-            raise UsageError(error.what, hint="make room, or name another place: --log", page=_PAGE) from None
+            raise UsageError(error.what, hint="name another place: --log", page=_PAGE) from None
         return log
 
     @classmethod
@@ -167,7 +167,7 @@ class Log:
         except OSError as error:  # what is cut short now is dropped on resuming
             raise InconclusiveError(
                 f"the log {self.path} cannot be written: {error.strerror or error}",
-                hint=f"make room, then: {resuming(self.path)}",
+                hint=f"once it can be, go on with: {resuming(self.path)}",
                 page=_PAGE,
             ) from None
 

@@ -175,7 +175,8 @@ def _executor(settings: Settings) -> Executor:
 
 def _say(log: Log) -> None:
     """What a person should know before it begins."""
-    render.words(f"prtoggle: {len(log.header.candidates)} candidates; the log is {log.path}")
+    count = len(log.header.candidates)
+    render.words(f"prtoggle: {count} candidate{'' if count == 1 else 's'}; the log is {log.path}")
     for label, where in log.header.packages:
         render.words(f"prtoggle: {label} at {where}")
     for note in log.header.notes:

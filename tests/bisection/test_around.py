@@ -3,6 +3,8 @@ meanwhile, a pattern that takes for ever."""
 
 from __future__ import annotations
 
+import os
+import resource
 import shlex
 import sys
 import time
@@ -179,3 +181,33 @@ def test_where_only_the_example_code_is_seen_that_is_said(tmp_path: Path, monkey
     (note,) = candidates.find("all", cwd=str(tmp_path)).notes
     assert "only the example code that comes with prtoggle" in note and "--fixes DIR" in note
     assert candidates.find("27360", cwd=str(tmp_path)).notes == ()
+
+
+def test_a_log_that_cannot_be_written_on_ends_it_and_loses_nothing(make: Make) -> None:
+    field = make(2)
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    with session.begin(field.settings("f2"), log=field.root / "log") as log:
+        full = os.open("/dev/full", os.O_WRONLY)
+        os.dup2(full, log._file)
+        os.close(full)
+        with pytest.raises(InconclusiveError, match="No space left on device") as stopped:
+            field.go_on(log)
+    assert stopped.value.hint == f"once it can be, go on with: {record.resuming(field.root / 'log')}"
+    log, settings = session.resume(field.root / "log")
+    with log:
+        assert field.go_on(log, settings).culprits == {("2",)}
+    assert len(field.runs()) == len(log.records), "what finished while the log could not be written is not run again"
+
+
+def test_a_log_that_cannot_be_begun_is_not_left_there(make: Make) -> None:
+    field = make(2)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(UsageError, match="cannot be written: File too large"):
+            session.begin(field.settings("f2"), log=field.root / "log")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not (field.root / "log").exists()
+    session.begin(field.settings("f2"), log=field.root / "log").close()
