@@ -11,6 +11,7 @@ Example::
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -48,6 +49,11 @@ class Confirming:
             if len(members) > 1 and self.mode == "certain":
                 again = [members, *(members - {member} for member in sorted(members))]
                 wanted += [names for names in map(self._reverted, again) if self.trials.seen(names) < AGAIN]
+        if self.mode == "certain":
+            # What several sets share may be all that matters, and fail only sometimes.
+            pairs = itertools.combinations([each.members for each in culprits if not each.unsure], 2)
+            shared = (self._reverted(one & other) for one, other in pairs if one & other)
+            wanted += [names for names in shared if self.trials.seen(names) < 2 * AGAIN]
         # A metric needs many values of one subset.
         return wanted if self.mode == "metric" else list(dict.fromkeys(wanted))
 

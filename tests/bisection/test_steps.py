@@ -330,6 +330,12 @@ def test_that_no_member_of_a_set_can_be_left_out_is_tried_thrice() -> None:
     assert tried.count(("2",)) == 3 and tried.count(("3",)) == 3 and tried.count(("2", "3")) == 3
 
 
+def test_what_two_sets_share_is_tried_more_often_since_it_may_be_all_that_matters() -> None:
+    end = play("f5 and (f1 or f3)", 8)
+    assert culprits(end) == {("1", "5"), ("3", "5")}
+    assert [record.reverted for record in end.records].count(("5",)) == 6
+
+
 # Numbers
 
 
