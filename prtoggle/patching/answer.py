@@ -63,6 +63,7 @@ def stale_error(state: State) -> RefusedError:
         f"changed since prtoggle reverted {'it' if len(names) == 1 else 'them'}: {shown}{_upgrades(state)}",
         hint=f"prtoggle restore --tree {root} --force puts the others back, leaves these as they are and forgets them; "
         f"what {Path(first.path).name} was before is kept in {state.store.kept(first.path, first.before.sha256)}",
+        page="guides/edit-the-files-of-a-tree#when-it-is-refused",
     )
 
 

@@ -146,6 +146,7 @@ def settled(store: Store, *, dry_run: bool) -> tuple[State, str]:
         raise RefusedError(
             f"the files of {store.root} are half reverted: {half_words(state)}",
             hint=f"prtoggle restore --tree {store.root}",
+            page="guides/edit-the-files-of-a-tree#when-it-was-killed",
         )
     mend(state)
     return states.look(store), MENDED
@@ -252,7 +253,9 @@ def _refuse_dirty(state: State, files: Sequence[NewFile], made: Sequence[Plan], 
     lines = tuple(dict.fromkeys((*changed, *differing)))
     if lines and not force:
         raise RefusedError(
-            "; ".join(lines), hint="--force changes them all the same; restore brings back what is there now"
+            "; ".join(lines),
+            hint="--force changes them all the same; restore brings back what is there now",
+            page="guides/edit-the-files-of-a-tree#when-it-is-refused",
         )
     return (*(lines if force else ()), *unlooked)
 
