@@ -264,7 +264,9 @@ def _tell(reports: Sequence[pytest.TestReport], kind: str, verdicts: list[Verdic
         return
     told = [{"kind": kind, **vars(verdict)} for verdict in verdicts]
     setattr(report, "prtoggle", told)  # noqa: B010 - no attribute of pytest's
-    report.user_properties += [(f"prtoggle {kind}", f"{v.selection}: {v.word} ({v.how})") for v in verdicts]
+    properties = [(f"prtoggle {kind}", f"{v.selection}: {v.word}" + (f" ({v.how})" if v.how else "")) for v in verdicts]
+    for each in reports[reports.index(report) :]:  # JUnit's XML takes those of the last
+        each.user_properties += properties
 
 
 def _error(item: pytest.Item, text: str, kind: str = "", verdict: Verdict | None = None) -> list[pytest.TestReport]:
