@@ -69,10 +69,12 @@ def words(text: str) -> None:
 
 
 def json(data: Mapping[str, Any]) -> None:
-    """``data`` as JSON on stdout."""
+    """``data`` as JSON on stdout; bytes of a name or an argument that are no text are escaped: ``\\udcff``."""
     import json as module
+    import re
 
-    out(module.dumps(data, indent=2, ensure_ascii=False))
+    text = module.dumps(data, indent=2, ensure_ascii=False)
+    out(re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def width() -> int | None:

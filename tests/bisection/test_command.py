@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -59,6 +60,21 @@ def test_the_same_as_json_and_as_a_page(field: Field) -> None:
     assert told["verdict"] == "none" and len(told["trials"]) == 6
     assert "<html" in (field.root / "page.html").read_text()
     assert list((field.cache / "bisections").glob("*.jsonl")), "a log that nobody named lies beside past runs"
+
+
+def test_words_that_are_no_text_come_through_and_the_json_stays_json(field: Field) -> None:
+    odd = os.fsdecode(b"\xff")
+    options = ("--among", "1", "--no-trace", "--max-runs", "1", "--json", "--log", f"log{odd}")
+    done = subprocess.run(
+        [sys.executable, "-m", "prtoggle", "bisect", *options, *check(field, "f1"), odd],
+        cwd=field.root,
+        env=field.env(),
+        capture_output=True,
+        timeout=120,
+    )
+    told = json.loads(done.stdout.decode())
+    assert odd in told["command"] and f"log{odd}" in told["resume"]
+    assert [each["kind"] for each in told["trials"]] == ["good"]
 
 
 def test_a_command_that_is_not_there_is_127_as_in_a_shell(field: Field) -> None:
