@@ -284,7 +284,13 @@ def test_a_list_may_follow_its_paragraph_and_hold_a_block() -> None:
 @needs_browser
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("page", "word"), [("index.html", "prtoggle"), ("commands.html", "Exit codes"), ("reverse-patches.html", "Verdicts"), ("guides/bisect.html", "verdict")]
+    ("page", "word"),
+    [
+        ("index.html", "prtoggle"),
+        ("commands.html", "Exit codes"),
+        ("reverse-patches.html", "Verdicts"),
+        ("guides/bisect.html", "verdict"),
+    ],
 )
 def test_a_browser_reads_the_site_from_the_disk_and_asks_nobody(
     page: str, word: str, site: Path, tmp_path: Path
