@@ -9,11 +9,15 @@ Example::
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from prtoggle.authoring.change import REFUSED, Change, Left, Pair, added, classify, deleted, module_name, paired
+from prtoggle.authoring.classes import base_names, inherited, members, own_calls
 from prtoggle.authoring.splice import Unspliced, spliced
+from prtoggle.edits.scope import Scope, resolve
+from prtoggle.edits.text import SourceText
 from prtoggle.errors import RefusedError, UsageError, did_you_mean
 from prtoggle.packages import Package
 
@@ -99,8 +103,33 @@ def _named(newer: Package, older: Package, only: Iterable[str]) -> tuple[list[Pa
             raise RefusedError(
                 f"{path}: {problem}", nearest=problem.nearest, hint="name more of it, or all of the file"
             ) from None
+        if lost := _needed_methods(text, made, names, newer):
+            more = " ".join(f"--only {path}::{name}" for name in lost)
+            what = f"{path}: the older text uses {', '.join(lost)}, gone from {newer.label}"
+            raise RefusedError(what, hint=f"add {more}")
         again = paired(path, made.module, made.fixed.encode(made.fixed.text), text.encode(text.text))
         if isinstance(again, Left):
             again = Left(path, again.kind, f"{', '.join(names)}: {again.why}")
         (pairs if isinstance(again, Pair) else left).append(again)  # type: ignore[arg-type]
     return pairs, left
+
+
+def _needed_methods(text: SourceText, made: Pair, names: Iterable[str], newer: Package) -> list[str]:
+    """Methods that the older definitions call on their object, and that it no longer has."""
+    found: dict[str, None] = {}
+    for name in names:
+        owner = name.rpartition(".")[0]
+        own, now, before = (_node(*each) for each in ((text, name), (text, owner), (made.reverted, owner)))
+        if own is None or not isinstance(now, ast.ClassDef) or not isinstance(before, ast.ClassDef):
+            continue
+        lost = members(before) - members(now)
+        texts = {made.module: text.text}
+        for called, _ in own_calls(own):
+            if called in lost and not inherited(base_names(now), called, texts, newer):
+                found[f"{owner}.{called}"] = None
+    return list(found)
+
+
+def _node(source: SourceText, name: str) -> ast.AST | None:
+    scope = resolve(source, name)
+    return scope.node if isinstance(scope, Scope) else None

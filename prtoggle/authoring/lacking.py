@@ -17,7 +17,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from prtoggle.authoring.change import Pair, module_name
+from prtoggle.authoring.change import Pair
+from prtoggle.authoring.classes import base_names, inherited, members, own_calls, texts_of
 from prtoggle.authoring.names import bound_at_top, imports, unbound
 from prtoggle.edits.text import SourceText
 from prtoggle.packages import Package
@@ -27,11 +28,15 @@ def lacking(pairs: Sequence[Pair], texts: Mapping[str, str], package: Package) -
     """Every problem, in words; ``texts`` are reverted ones by module."""
     fixed = {pair.module: pair.fixed for pair in pairs}
     problems: list[str] = []
+    said: set[str] = set()
     for module, text in texts.items():
         source = SourceText(text)
         problems += _asked_in_vain(module, source, fixed[module], texts, package)
         lost = sorted(unbound(source) - unbound(fixed[module]))
         problems += [f"{module}: nothing would bind {name}" for name in lost]
+        own = _own_calls(module, fixed[module].tree, source.tree, texts, package)
+        problems += [f"{where} uses self.{name}, which would be gone" for name, where in own.items()]
+        said.update(own)
     gone = {
         module: bound_at_top(fixed[module].tree.body) - bound_at_top(ast.parse(text).body)
         for module, text in texts.items()
@@ -39,8 +44,8 @@ def lacking(pairs: Sequence[Pair], texts: Mapping[str, str], package: Package) -
     methods = {
         name for module, text in texts.items() for name in _methods(fixed[module].tree) - _methods(ast.parse(text))
     }
-    if any(gone.values()) or methods:
-        problems += _still_used(gone, methods, texts, package)
+    if any(gone.values()) or methods - said:
+        problems += _still_used(gone, methods - said, texts, package)
     return problems
 
 
@@ -85,7 +90,7 @@ def _still_used(
     )
     there: set[str] = set()
     uses: dict[str, str] = {}
-    for module, text in _texts(package, texts):
+    for module, text in texts_of(package, texts):
         if not word.search(text):
             continue
         there.update(each for found in defined.findall(text) for each in found if each)
@@ -109,23 +114,21 @@ def _still_used(
             yield f"{uses[name]} uses .{name}, which would be gone"
 
 
-def _texts(package: Package, texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Every module of the package with the text that it would have."""
-    files = {package.name: package.file} if package.file else {}
-    for location in package.locations:
-        for path in sorted(location.rglob("*.py")):
-            name = module_name(package.name, path.relative_to(location).as_posix())
-            if name:
-                files.setdefault(name, path)
-    for module, file in files.items():
-        if module in texts:
-            yield module, texts[module]
+def _own_calls(
+    module: str, fixed: ast.Module, reverted: ast.Module, texts: Mapping[str, str], package: Package
+) -> dict[str, str]:
+    """Methods that a class would no longer have, and where its own code still calls them."""
+    found: dict[str, str] = {}
+    now = {each.name: each for each in ast.walk(reverted) if isinstance(each, ast.ClassDef)}
+    for before in ast.walk(fixed):
+        after = now.get(before.name) if isinstance(before, ast.ClassDef) else None
+        if not isinstance(before, ast.ClassDef) or after is None:
             continue
-        try:
-            assert file is not None
-            yield module, SourceText.decode(file.read_bytes()).text
-        except (OSError, SyntaxError, ValueError):
-            continue
+        lost = members(before) - members(after)
+        for name, line in own_calls(after):
+            if name in lost and name not in found and not inherited(base_names(after), name, texts, package):
+                found[name] = f"{module}:{line}"
+    return found
 
 
 def _methods(tree: ast.Module) -> set[str]:

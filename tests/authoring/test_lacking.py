@@ -55,8 +55,25 @@ def test_a_name_that_another_module_uses_through_the_module(tmp_path: Path) -> N
 
 def test_a_method_that_something_calls_and_nothing_defines(tmp_path: Path) -> None:
     without = CORE.partition("    def new")[0]
-    assert problems(tmp_path, "engine.core", without) == ["engine.core:6 uses .new, which would be gone"]
-    assert problems(tmp_path, "engine.core", without, base="class Base:\n    def new(self, x):\n        pass\n") == []
+    assert problems(tmp_path, "engine.core", without) == ["engine.core:6 uses self.new, which would be gone"]
+    assert problems(tmp_path, "engine.core", without, base="class Base:\n    def new(self, x):\n        pass\n") != []
+    inheriting = without.replace("class Runner:", "class Runner(Base):")
+    core = CORE.replace("class Runner:", "class Runner(Base):")
+    home = package(
+        tmp_path / "other",
+        {
+            "core.py": core,
+            "tools.py": FILES["tools.py"],
+            "base.py": "class Base:\n    def new(self, x):\n        pass\n",
+        },
+    )
+    assert lacking([pair(core, inheriting)], {"engine.core": inheriting}, home) == []
+
+
+def test_a_method_that_another_module_calls_and_nothing_defines(tmp_path: Path) -> None:
+    without = CORE.partition("    def new")[0].replace("self.new(helper)", "helper")
+    [found] = problems(tmp_path, "engine.core", without, user="def f(runner):\n    return runner.new(1)\n")
+    assert found == "engine.user:2 uses .new, which would be gone"
 
 
 def test_a_name_that_nothing_binds(tmp_path: Path) -> None:

@@ -1,0 +1,60 @@
+"""Two copies of a package: all that differs, or what is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from prtoggle.authoring.between import between
+from prtoggle.errors import RefusedError
+from tests.authoring.texts import package
+
+NEW = "class C:\n    def step(self):\n        return 1\n\n    def other(self):\n        return 2\n"
+OLD = "class C:\n    def step(self):\n        return self._helper()\n\n    def _helper(self):\n        return 3\n\n    def other(self):\n        return 4\n"
+
+
+def test_all_that_differs_is_a_pair_or_named(tmp_path: Path) -> None:
+    older = package(
+        tmp_path / "1", {"core.py": OLD, "same.py": "x = 1\n", "gone.py": "y = 1\n", "tests/test_a.py": "z = 1\n"}
+    )
+    newer = package(
+        tmp_path / "2", {"core.py": NEW, "same.py": "x = 1\n", "came.py": "y = 1\n", "tests/test_a.py": "z = 2\n"}
+    )
+    found = between(newer, older)
+    assert [(pair.module, pair.fixed.text, pair.reverted.text) for pair in found.pairs] == [("engine.core", NEW, OLD)]
+    assert {each.path: each.kind for each in found.left} == {
+        "engine/came.py": "stays",
+        "engine/gone.py": "refused",
+        "engine/tests/test_a.py": "skipped",
+    }
+
+
+def test_a_method_that_the_older_definition_calls_must_be_named_too(tmp_path: Path) -> None:
+    older, newer = package(tmp_path / "1", {"core.py": OLD}), package(tmp_path / "2", {"core.py": NEW})
+    with pytest.raises(RefusedError, match=r"uses C\._helper") as caught:
+        between(newer, older, only=["engine/core.py::C.step"])
+    assert caught.value.hint == "add --only engine/core.py::C._helper"
+    found = between(newer, older, only=["engine/core.py::C.step", "engine/core.py::C._helper"])
+    assert found.pairs[0].reverted.text == OLD.replace("return 4", "return 2")
+
+
+def test_a_method_that_a_base_class_has_now_need_not_be(tmp_path: Path) -> None:
+    older = package(tmp_path / "1", {"core.py": OLD})
+    base = "class Base:\n    def _helper(self):\n        return 3\n\n\n"
+    newer = package(tmp_path / "2", {"core.py": base + NEW.replace("class C:", "class C(Base):")})
+    [pair] = between(newer, older, only=["engine/core.py::C.step"]).pairs
+    assert "self._helper()" in pair.reverted.text
+
+
+def test_all_of_a_file(tmp_path: Path) -> None:
+    older, newer = package(tmp_path / "1", {"core.py": OLD}), package(tmp_path / "2", {"core.py": NEW})
+    [pair] = between(newer, older, only=["engine/core.py"]).pairs
+    assert pair.reverted.text == OLD
+
+
+def test_a_definition_that_did_not_change_is_said(tmp_path: Path) -> None:
+    older = package(tmp_path / "1", {"core.py": OLD})
+    newer = package(tmp_path / "2", {"core.py": NEW.replace("return 2", "return 4")})
+    found = between(newer, older, only=["engine/core.py::C.other"])
+    assert found.pairs == () and found.left[0].why == "C.other: comments and layout alone"
