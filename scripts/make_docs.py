@@ -1,5 +1,5 @@
 """Writes what is made from the code: ``docs/commands.md`` from the commands themselves (their help, options, examples
-and exit codes), and the schema that lies in the package.
+and exit codes), ``docs/reference/api.md`` from docstrings, and the schema that lies in the package.
 
 Tests keep the files and the code together.
 
@@ -19,6 +19,7 @@ import click
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENT = ROOT / "docs" / "commands.md"
+API = ROOT / "docs" / "reference" / "api.md"
 
 HEAD = """\
 # Commands
@@ -40,6 +41,9 @@ progress for what takes over two seconds. `prtoggle -h` says how to switch shell
 | 70 | a bug in prtoggle (`PRTOGGLE_DEBUG=1` shows the traceback) |
 | 125 | `run`: the revert was not in force |
 | 130 | interrupted |
+| 141 | nobody reads what is printed (`prtoggle list \\| head -1`) |
+
+[Exit codes](reference/exit-codes.md) says what to do about each.
 """
 
 
@@ -117,9 +121,11 @@ def _epilog(command: click.Command) -> tuple[list[str], str]:
 
 def made() -> dict[Path, str]:
     """Every file that is made, and what it is to hold."""
+    from apidoc import text as api
+
     from prtoggle import schema
 
-    return {DOCUMENT: text(), schema.FILE: schema.text()}
+    return {DOCUMENT: text(), API: api(), schema.FILE: schema.text()}
 
 
 def main() -> int:
