@@ -27,7 +27,7 @@ from prtoggle.patching.dirty import not_as_installed, uncommitted
 from prtoggle.patching.lock import locked
 from prtoggle.patching.state import Kind, State
 from prtoggle.patching.store import Store
-from prtoggle.patching.trees import root_of
+from prtoggle.patching.trees import only_store, root_of
 from prtoggle.patching.values import Out, selection_of
 from prtoggle.patching.writing import sha256
 from prtoggle.plan import Plan
@@ -55,14 +55,26 @@ def revert(
         apply, or a file cannot, or should not, be changed; nothing was.
     """
     selection = selections.absolute(selection, os.getcwd())
-    made = planned(selection, tree, library)
-    if not made:
+    store = _store_for(selection, tree, library, dry_run=dry_run)
+    if store is None:
         return Answer("", dry_run=dry_run)
-    store = Store(_root(made))
     if dry_run:
         return _revert(selection, tree, library, store, force=force, dry_run=True)
     with held(store, seconds):
         return _revert(selection, tree, library, store, force=force, dry_run=False)
+
+
+def _store_for(selection: Selection, tree: Path, library: Library, *, dry_run: bool) -> Store | None:
+    """The tree of what ``selection`` is for; None where it is for nothing. What does not apply is refused before
+    anything is made in the tree; where another command may be changing it, that is asked again when it has ended."""
+    try:
+        made = planned(selection, tree, library)
+    except RefusedError:
+        store = only_store(tree)
+        if store is None or dry_run:
+            raise
+        return store
+    return Store(_root(made)) if made else None
 
 
 def _revert(selection: Selection, tree: Path, library: Library, store: Store, *, force: bool, dry_run: bool) -> Answer:

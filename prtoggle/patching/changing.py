@@ -215,7 +215,10 @@ def _move(store: Store, entry: Entry, now: str) -> None:
 
 
 def _compiled_back(store: Store, entry: Entry) -> None:
-    """What Python had compiled of a file, in place again; what cannot be is made anew by Python."""
+    """What Python had compiled of a file, in place again; what cannot be is made anew by Python, and so is that of a
+    file that somebody else put there."""
+    if os.lstat(store.file(entry.path)).st_mtime_ns // 1_000_000_000 != entry.before.mtime_ns // 1_000_000_000:
+        return
     for each in entry.compiled:
         path = store.file(each.path)
         kept = store.kept(each.path, each.look.sha256)

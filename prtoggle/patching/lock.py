@@ -42,7 +42,7 @@ def _acquire(file: Path, until: float, tree: Path) -> int:
         raise RefusedError("files of a tree are changed on Linux and macOS alone: there is no fcntl here") from None
     while True:
         try:
-            descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+            descriptor = _opened(file)
         except FileNotFoundError:  # whoever held it took the folder away
             file.parent.mkdir(exist_ok=True)
             continue
@@ -64,6 +64,13 @@ def _acquire(file: Path, until: float, tree: Path) -> int:
         if _still_there(descriptor, file):
             return descriptor
         os.close(descriptor)  # whoever held it took it away: what we hold has no name any more
+
+
+def _opened(file: Path) -> int:
+    try:
+        return os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+    except PermissionError:  # another user made it: to hold it, reading is enough
+        return os.open(file, os.O_RDONLY)
 
 
 def _still_there(descriptor: int, file: Path) -> bool:

@@ -26,6 +26,7 @@ from prtoggle.patching.store import Store
 from prtoggle.patching.trees import only_store
 from prtoggle.patching.values import Out, selection_of
 from prtoggle.selection import Selection
+from prtoggle.spec import ONLY_PART
 
 
 def restore(
@@ -103,8 +104,8 @@ def named(selection: Selection, state: State) -> tuple[Out, ...]:
     found: list[Out] = []
     for choice in selections.absolute(selection, os.getcwd()).choices:
         mine = [part for part in state.parts if _same(choice, part)]
-        wanted = [part for part in mine if choice.parts is None or set(part.choice.parts or ()) <= set(choice.parts)]
-        missing = set(choice.parts or ()) - {name for part in wanted for name in part.choice.parts or ()}
+        wanted = [part for part in mine if choice.parts is None or set(_parts(part)) <= set(choice.parts)]
+        missing = set(choice.parts or ()) - {name for part in wanted for name in _parts(part)}
         if not wanted or missing:
             out = ", ".join(dict.fromkeys(part.name for part in state.parts))
             what = ", ".join(f"{choice.number}/{name}" for name in sorted(missing)) or str(choice)
@@ -114,6 +115,10 @@ def named(selection: Selection, state: State) -> tuple[Out, ...]:
             )
         found += wanted
     return tuple(dict.fromkeys(found))
+
+
+def _parts(part: Out) -> tuple[str, ...]:
+    return part.choice.parts or (ONLY_PART,)
 
 
 def _same(choice: selections.Choice, part: Out) -> bool:

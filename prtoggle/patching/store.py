@@ -70,7 +70,10 @@ class Store:
         try:
             if self.folder.is_symlink():
                 raise RefusedError(f"{self.folder} is a link, expected a folder of prtoggle")
-            (self.folder / FILES).mkdir(parents=True, exist_ok=True)
+            if not self.there:
+                self.folder.mkdir()
+                writing.sync_folder(self.root)
+            (self.folder / FILES).mkdir(exist_ok=True)
             for name, text in _TEXTS.items():
                 if not (self.folder / name).exists():
                     (self.folder / name).write_bytes(text)

@@ -510,3 +510,28 @@ project.root = Path({root!r})
 project.site, project.fixes = project.root / "site", project.root / "fixes"
 project.revert({part!r}, seconds=60)
 """
+
+
+class TestKilledElsewhere:
+    def test_a_package_installed_anew_gets_no_old_compiled_code(self, project: Project) -> None:
+        project.compile()
+        project.revert("7")
+        for name, text in FIXED.items():
+            project.write(name, text)
+            os.utime(project.file(name), (1, 1))
+        project.compile()
+        before = {path: each for path, each in project.snapshot().items() if not path.startswith(".prtoggle")}
+        project.restore()
+        assert project.snapshot() == before
+
+    def test_a_fix_of_one_part_is_put_back_by_either_of_its_names(self, project: Project) -> None:
+        one = (
+            "prtoggle: 1\nfix: 8\ntitle: x\nvariants:\n  - package: engine\n    patches:\n      - target: engine.c.h\n"
+            "        edits:\n          - match: '    return 3'\n            replacement: '    return 2'\n"
+        )
+        project.fix(8, one)
+        before = project.snapshot()
+        for name in ("8", "8/fix", "8/all"):
+            assert project.revert("8").reverted == ("8",)
+            assert project.restore(name).restored == ("8",)
+            assert project.snapshot() == before
