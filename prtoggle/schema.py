@@ -107,23 +107,21 @@ def _fix() -> Schema:
         "prtoggle": {"const": int(VERSION), "description": "The version of this format."},
         "fix": {"type": "integer", "minimum": 1, "maximum": _LARGEST, "description": "The PR number."},
         "title": {**_TEXT, "description": "What the fix is, in one line."},
-        "project": {"type": "string", "pattern": _whole(PROJECT.pattern), "description": "owner/name."},
+        "project": {"type": "string", "pattern": _whole(PROJECT.pattern), "description": "The project: owner/name."},
         "merged": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$", "description": "The date, such as 2026-06-06."},
         "symptom": {**_TEXT, "description": "What is seen where the fix is missing."},
         "links": _list(_TEXT, description="Reports, changes, discussions."),
         "contains": {
             "type": "object",
             "description": "Which releases of a package hold the fix, whatever the text looks like.",
-            "additionalProperties": {
-                "oneOf": [_VERSIONS, _object({"versions": _VERSIONS, "reason": _TEXT}, required=["versions", "reason"])]
-            },
+            "additionalProperties": {"oneOf": [_VERSIONS, _bounded()]},
         },
         "parts": {
             "type": "object",
             "description": "Pieces of the fix that can be taken out alone, and what each does.",
             "minProperties": 1,
             "propertyNames": {"$ref": "#/definitions/part"},
-            "additionalProperties": _TEXT,
+            "additionalProperties": {**_TEXT, "description": "What this part does, in a few words."},
         },
         "default": {"$ref": "#/definitions/parts", "description": "What the bare number means; without it, all parts."},
         "variants": _list({"$ref": "#/definitions/variant"}, description="Reverse patches, each for one package."),
@@ -132,13 +130,19 @@ def _fix() -> Schema:
     return _object(properties, required=list(REQUIRED))
 
 
+def _bounded() -> Schema:
+    """A range with an upper bound, which needs a reason."""
+    reason: Schema = {**_TEXT, "description": "Why releases from the upper bound on do not hold the fix."}
+    return _object({"versions": _VERSIONS, "reason": reason}, required=["versions", "reason"])
+
+
 def _variant() -> Schema:
     properties: Schema = {
         "package": {**_name(PACKAGE.pattern), "description": "The name it is imported by."},
         "versions": {**_VERSIONS, "description": "Where this text works; says nothing about where the fix is."},
         "lacks": {"$ref": "#/definitions/parts", "description": "Parts that these releases do not have."},
         "baked_in": _list(_TEXT, description="Where old code survives a live toggle, such as cuda-graph."),
-        "patches": _list({"$ref": "#/definitions/patch"}),
+        "patches": _list({"$ref": "#/definitions/patch"}, description="What is changed: targets with their edits."),
     }
     assert tuple(properties) == VARIANT_FIELDS
     return _object(properties, required=["package", "patches"])
@@ -148,7 +152,7 @@ def _patch() -> Schema:
     properties: Schema = {
         "target": _target(),
         "preamble": {**_CODE, "description": "Lines to put at the start of the function."},
-        "edits": _list({"$ref": "#/definitions/edit"}),
+        "edits": _list({"$ref": "#/definitions/edit"}, description=_EDITS),
     }
     assert tuple(properties) == PATCH_FIELDS
     return _object(properties, required=["target", "edits"])
@@ -158,9 +162,9 @@ def _edit() -> Schema:
     """One object for each way to find a place, so that an editor offers what goes together."""
     shapes: Schema = {
         "match": {**_CODE, "description": "Whole lines to find."},
-        "replacement": _CODE_OR_EMPTY,
-        "prepend": _CODE,
-        "append": _CODE,
+        "replacement": {**_CODE_OR_EMPTY, "description": _DOES["replacement"]},
+        "prepend": {**_CODE, "description": _DOES["prepend"]},
+        "append": {**_CODE, "description": _DOES["append"]},
         "find": {**_CODE, "description": "A code pattern: $X is one expression, $...X a run."},
         "put": {**_CODE_OR_EMPTY, "description": "What comes there; '' deletes a whole statement."},
         "unfixed": {
@@ -170,7 +174,10 @@ def _edit() -> Schema:
         "diff": {**_CODE, "description": "A unified diff of the target's file, applied as it stands."},
         "merged_diff": {**_CODE, "description": "The fix's own diff of the target's file, taken backwards."},
     }
-    part = {"oneOf": [{"$ref": "#/definitions/part"}, {"$ref": "#/definitions/parts"}]}
+    part: Schema = {
+        "description": "The part, or the list of parts, that this edit takes out.",
+        "oneOf": [{"$ref": "#/definitions/part"}, {"$ref": "#/definitions/parts"}],
+    }
     ways = [["match"], *(["match", action] for action in ACTIONS), ["find", "put"], ["find", "put", "unfixed"]]
     ways += [["diff"], ["merged_diff"]]
     return {"oneOf": [_object({"part": part, **{name: shapes[name] for name in way}}, required=way) for way in ways]}
@@ -183,20 +190,37 @@ def _foreign() -> Schema:
         {"required": [one, other], "properties": {one: _SAYS, other: _SAYS}} for one, other in _pairs(tuple(ACTIONS))
     ]
     edit = {
-        **_object({"match": _TEXT, **dict.fromkeys(ACTIONS, any_text)}, required=["match"]),
+        **_object(
+            {
+                "match": {**_TEXT, "description": "Whole lines to find; without more, they are deleted."},
+                **{action: {**any_text, "description": _DOES[action]} for action in ACTIONS},
+            },
+            required=["match"],
+        ),
         "not": {"anyOf": alone},
     }
-    patch = _object({"target": _target(), "edits": _list(edit), "preamble": any_text}, required=["target", "edits"])
-    return _object({"patches": _list(patch)}, required=["patches"])
+    properties: Schema = {
+        "target": _target(),
+        "edits": _list(edit, description="Changes of the target, each made to what the one before made."),
+        "preamble": {**any_text, "description": "Lines to put at the start of the function."},
+    }
+    patches = _list(_object(properties, required=["target", "edits"]), description="Targets with their edits.")
+    return _object({"patches": patches}, required=["patches"])
 
 
+_EDITS = "Changes of the target, all found in its original text; each is found exactly once."
+_DOES = {
+    "replacement": "Lines that come in place of those matched.",
+    "prepend": "Lines to put before those matched.",
+    "append": "Lines to put behind those matched.",
+}
 _SAYS: Schema = {"anyOf": [{"type": "string", "pattern": r"\S"}, {"type": ["number", "boolean"]}]}
 
 
 def _target() -> Schema:
     return {
         **_name(TARGET.pattern),
-        "description": "package.module, or a definition in it: package.module.Class.method or module:Class.method.",
+        "description": "What is edited: package.module, or a definition in it, package.module:Class.method.",
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,9 @@ from jsonschema import Draft7Validator
 from prtoggle import schema as published
 from prtoggle.errors import MalformedError
 from prtoggle.schema import FILE, modeline, schema
-from prtoggle.yamlfile import loads
+from prtoggle.yamlfile import FIELDS, loads
+from prtoggle.yamlfile.edits import ACTIONS
+from prtoggle.yamlfile.variants import PATCH_FIELDS, VARIANT_FIELDS
 
 VALIDATOR = Draft7Validator(schema())
 
@@ -213,6 +216,7 @@ def test_the_schema_is_a_schema() -> None:
     assert json.loads(json.dumps(schema())) == schema()
 
 
+@settings(deadline=None)
 @given(documents() | foreign())
 def test_good_documents_pass_both(document: dict[str, Any]) -> None:
     assert loader_problems(document) == []
@@ -242,9 +246,28 @@ def test_the_bundled_files_pass_the_schema(file: Path) -> None:
 ROOT = Path(__file__).parents[1]
 
 
+def described(value: Any, at: str = "") -> list[tuple[str, str]]:
+    """Each field that an editor may offer, and what it shows of it."""
+    found = []
+    if isinstance(value, dict):
+        for name, field in (value.get("properties") or {}).items():
+            if isinstance(field, dict) and at != "properties" and field is not published._SAYS:
+                found.append((f"{at}.{name}", str(field.get("description", ""))))
+        for name, inner in value.items():
+            found += described(inner, name if name != "properties" else at) if name != "not" else []
+    elif isinstance(value, list):
+        found = [each for item in value for each in described(item, at)]
+    return found
+
+
 class TestTheFileInThePackage:
     def test_it_is_not_stale(self) -> None:
         assert FILE.read_text(encoding="utf-8") == published.text(), "run `python scripts/make_docs.py`"
+
+    def test_every_field_is_described_in_a_sentence(self) -> None:
+        fields = described(schema())
+        assert {name.rpartition(".")[2] for name, _ in fields} >= {*FIELDS, *VARIANT_FIELDS, *PATCH_FIELDS, *ACTIONS}
+        assert [each for each in fields if not re.fullmatch(r"[A-Z].+[.]", each[1])] == []
 
     def test_a_reference_stands_beside_nothing_but_words(self) -> None:
         """Draft 07 lets a validator pass over all that stands beside ``$ref``."""
