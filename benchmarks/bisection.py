@@ -29,7 +29,8 @@ from prtoggle.bisect.rates import capacity
 from prtoggle.bisect.values import Ask, Direction, Found, Outcome, Terms, Tried
 
 HERE = Path(__file__).resolve().parent
-PEERS = ("picire==21.8", "git_bayesect==1.2", "mlbisect==0.1.0")
+PEERS = ("picire==21.8", "setuptools<81", "git_bayesect==1.2", "mlbisect==0.1.0")
+"""picire asks for pkg_resources, which later setuptools lack."""
 CONFIDENCE = 0.99
 LIMIT = 5000
 TABLES = ("certain", "parallel", "flaky", "sure")
