@@ -167,7 +167,7 @@ def _targets(document: Path) -> list[Path]:
     return [path for path in paths if not path.is_relative_to(DOCS) or path.is_dir()]
 
 
-_UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
+_UNSEARCHED = "---\nsearch:\n  exclude: true\nhide: [navigation, toc]\n---\n\n"
 
 
 def _folder_page(folder: Path, names: list[Path]) -> str:

@@ -47,7 +47,8 @@ QUIET = (
 )
 
 _ITS_OWN = re.compile(r"^(GET|POST|CONNECT) (https?://)?[\w.-]+\.(google|googleapis|gstatic)\.com\b")
-"""What the browser asks for itself, whatever the page is: the time, its maker's services."""
+"""What the browser asks for itself, whatever the page is: the time, its maker's services. And connections that it opens in
+advance, and on which it asks nothing."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def look_at(
         dom = _run([*common, "--dump-dom", address], work)
     console = tuple(dict.fromkeys(re.findall(r"CONSOLE[^\]]*\] (.*)", shot.stderr + dom.stderr)))
     assert picture.is_file(), shot.stderr
-    pages = tuple(line for line in dict.fromkeys(asked) if not _ITS_OWN.search(line))
+    pages = tuple(line for line in dict.fromkeys(asked) if line and not _ITS_OWN.search(line))
     return Seen(pages, console, _text(dom.stdout), _corner(picture.read_bytes()), picture)
 
 
