@@ -217,4 +217,4 @@ class TestByTheServer:
     def test_it_says_what_a_field_is(self, tmp_path: Path, server: Server) -> None:
         file = written(tmp_path, GOOD)
         assert "Where this text works" in server.shown(file, 14, 6)
-        assert "Lines that come in place of those matched." in server.shown(file, 23, 15)
+        assert "Lines that come in place of those matched" in server.shown(file, 23, 15)

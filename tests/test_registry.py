@@ -37,7 +37,7 @@ def registry(source: str) -> Registry:
 
 def problems(source: str) -> list[tuple[str, str]]:
     """The number, and the text with its place, of each problem."""
-    return [(each.number, str(each.error)) for each in registry(source).problems]
+    return [(each.number, each.error.said) for each in registry(source).problems]
 
 
 def test_constants_and_names_of_constants_are_read_in_order() -> None:

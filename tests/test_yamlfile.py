@@ -480,7 +480,8 @@ def test_the_message_holds_every_problem_with_file_line_and_column() -> None:
     with pytest.raises(MalformedError) as caught:
         loads(changed("[slice]", "[slise]").replace("mergd", ""), "fixes/pr1_x/revert.yaml")
     assert str(caught.value) == (
-        "fixes/pr1_x/revert.yaml:13:11: unknown part 'slise' in 'default', expected one of slice, on\n  nearest: slice"
+        "fixes/pr1_x/revert.yaml:13:11: unknown part 'slise' in 'default', expected one of slice, on\n  nearest: slice\n"
+        "  see: prtoggle explain reverse-patches#fields"
     )
 
 
