@@ -176,13 +176,13 @@ def text(told: Account) -> list[str]:
     if example is not None:
         lines.append(f"  what trial {example.number} showed ({example.kind}): stdout and stderr in {example.folder}")
     lines.append(f"  {spent(told)}")
+    if told.verdict == "inconclusive":
+        lines.append(see("guides/bisect#what-is-no-verdict"))
     if told.verdict in ("inconclusive", "interrupted") and told.resume:
         lines.append(f"to resume, run: {told.resume}")
         vain = [str(each.number) for each in told.trials if each.kind in FAILURES]
         if told.verdict == "inconclusive" and 0 < len(vain) <= _UNDONE:
             lines.append(f"to try again what was no verdict, run: {told.resume} --undo {' --undo '.join(vain)}")
-    if told.verdict == "inconclusive":
-        lines.append(see("guides/bisect#what-is-no-verdict"))
     return lines
 
 
