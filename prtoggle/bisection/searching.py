@@ -106,7 +106,7 @@ class Searches:
         if self.measures.worse_end is None:
             says = "the number is no worse with everything reverted than with nothing, nor the other way round"
             reason = self.measures.no_values
-            return Found(None, (), not reason, reason or says, frozenset())
+            return Found(None, (), not reason, reason or says, frozenset(level.names if reason else ()))
         tried = [Tried(each, outcome) for each, outcome in self.measures.judged(level.names, level.context)]
         width = max(1, self.settings.jobs // 5)
         return certain.search(level.names, tried, width=width, limit=self._limit(level))

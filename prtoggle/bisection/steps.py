@@ -167,7 +167,10 @@ class _Stand:
         traced = self._trace(everything)
         names = tuple(name for name in everything if name not in self.searches.aside)
         if not names:
-            return Answer("none", complete=True, reason="in the traced run no candidate's code was executed")
+            if traced is None or traced.kind != "bad":
+                return Answer("none", complete=True, reason="in the traced run no candidate's code was executed")
+            self.notes.append("the traced run failed and came to no candidate's code, so nothing is set aside")
+            names, self.searches.aside = everything, {}
         found = self._search(Level("search", names))
         if self.searches.aside and traced is not None and self._must_take_back(found, traced, names):
             names = everything
@@ -210,7 +213,8 @@ class _Stand:
         if more:
             reason += f"; --max-runs {more} goes on"
         elif not found.complete:
-            reason += f": {self.trials.why_skipped}" if self.trials.why_skipped else ""
+            why = self.trials.why_skipped
+            reason += f": {why}" if why and why not in reason else ""
         return Answer(
             "none" if found.complete else "inconclusive",
             found.direction,

@@ -208,6 +208,14 @@ def test_where_nothing_is_executed_it_is_none_of_them() -> None:
     assert len(end.records) == 1
 
 
+def test_a_traced_run_that_fails_before_it_comes_to_any_of_their_code_clears_none() -> None:
+    end = play(traced("f2", ("1", "2", "3")), 3, trace=True)
+    assert culprits(end) == {("2",)} and not end.aside
+    assert any("came to no candidate's code" in note for note in end.notes)
+    always = play(traced("True", ("1", "2", "3")), 3, trace=True)
+    assert always.answer and always.answer.exit_code == 1 and "with everything reverted" in always.answer.reason
+
+
 def test_what_a_failing_traced_run_did_not_reach_is_not_forgotten() -> None:
     # It fails at 2 before the code of 4 is reached.
     end = play(traced("f2 or f4", ("1", "3", "4")), 6, trace=True)
@@ -372,6 +380,13 @@ def test_a_command_that_shows_no_number_is_inconclusive() -> None:
     end = play(lambda parts, wanted, number: "skip", 4, metric="x", worse="higher")
     assert end.answer and end.answer.exit_code == 4
     assert "no number" in end.answer.reason
+    assert end.answer.left == ("1", "2", "3", "4")
+
+    def silent(parts: frozenset[str], wanted: Wanted, number: int) -> TrialRecord:
+        return TrialRecord(0, "", (), "", "skip", why="nothing in its output")
+
+    shown = play(silent, 4, metric="x", worse="higher").answer
+    assert shown and shown.reason.count("nothing in its output") == 1
 
 
 # State is what was tried
