@@ -30,7 +30,8 @@ NEEDED = {
     "sglang": "with SGLang 0.5.16 installed",
     "ray": "with Ray installed",
     "docker": "not run by the tests: needs a container engine",
-    "slurm": "not run by the tests: needs a cluster",
+    "venv": "in an environment of its own",
+    "cluster": "not run as it stands: needs several machines",
 }
 LEXERS = {".py": "python", ".yaml": "yaml", ".yml": "yaml", ".json": "json", ".toml": "toml", ".patch": "diff"}
 

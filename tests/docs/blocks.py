@@ -4,7 +4,7 @@ A block's first line says what it is: the language, then words and ``key=value``
 
     ```console                   run: "$ " begins a command, "> " continues it, the rest is what it prints
     ```console network           not run here: needs an index, ``gpu`` a GPU, ``torch`` torch, ``sglang`` SGLang,
-                                 ``ray`` Ray, ``docker`` a container engine, ``slurm`` a cluster, ``venv`` wheels
+                                 ``ray`` Ray, ``docker`` a container engine, ``cluster`` machines, ``venv`` wheels
                                  for an environment that the document makes
     ```yaml file=fixes/pr7_x/revert.yaml     written to that file of the document's folder before what follows is run
 
@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-NEEDS = frozenset({"network", "gpu", "torch", "sglang", "ray", "docker", "slurm", "venv"})
+NEEDS = frozenset({"network", "gpu", "torch", "sglang", "ray", "docker", "cluster", "venv"})
 SHOWN_ROOT = "/srv/app"
 """What the folder of a document is called in it."""
 

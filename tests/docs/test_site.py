@@ -20,6 +20,7 @@ import yaml
 from markdown_it import MarkdownIt
 
 from tests.bisection.browser import Seen, look_at, needs_browser
+from tests.docs.blocks import NEEDS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -243,6 +244,10 @@ _spec.loader.exec_module(docsite)
 )
 def test_the_words_of_a_fence_stand_above_it(written: str, read: str) -> None:
     assert [line for line, _ in docsite.adapted([written, "$ x", "```"])] == [read, "$ x", "```"]
+
+
+def test_whatever_a_block_needs_stands_above_it() -> None:
+    assert set(docsite.NEEDED) == set(NEEDS)
 
 
 def test_a_list_may_follow_its_paragraph_and_hold_a_block() -> None:
