@@ -18,6 +18,7 @@ from prtoggle.patching.findings import findings
 from tests.patching.faults import FULL, KILL, Ended, at, with_files_up_to
 from tests.patching.project import ALL, BOTH, FIXED, ONE, Project, snapshot
 
+pytestmark = pytest.mark.slow
 Texts = dict[str, str]
 WAYS: dict[str, tuple[tuple[str, ...], Callable[[Project], object], Texts, Texts]] = {
     # what was done before, the command, the texts before and after it
