@@ -30,6 +30,7 @@ from prtoggle.errors import (
     with_page,
     without_page,
 )
+from prtoggle.runtime import hook
 
 ROOT = Path(prtoggle.__file__).parent
 
@@ -119,6 +120,9 @@ class TestText:
 
 
 class TestProcesses:
+    def test_both_write_it_alike(self) -> None:
+        assert f"{hook.SEE}live" == f"\n{see('live')}"
+
     def test_a_refused_import_names_what_explains_it(self, tmp_path: Path) -> None:
         (tmp_path / "engine").mkdir()
         (tmp_path / "engine" / "__init__.py").touch()

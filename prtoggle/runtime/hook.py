@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from prtoggle.integrations import Integration
     from prtoggle.runtime.resolve import Planned
 
+SEE = "\n  see: prtoggle explain "
+"""As :func:`prtoggle.errors.see` writes it, which is not imported here: at a process's end imports may not work."""
+
 
 class Finder:
     """The one finder of a process.
@@ -293,9 +296,8 @@ class Finder:
 
     def refuse(self, package: str, reason: str, page: str = "") -> None:
         """From now on importing ``package`` raises in this process; ``page`` explains why."""
-        from prtoggle.errors import with_page
-
-        reason = with_page(reason, page or "processes#fails-closed")
+        if SEE not in reason:
+            reason += SEE + (page or "processes#fails-closed")
         first = package not in self.refused
         self.refused.setdefault(package, reason)
         self.wanted.setdefault(package, self._package)
