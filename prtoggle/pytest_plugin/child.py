@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from collections.abc import Generator
 from typing import Any
 
@@ -116,6 +117,12 @@ class One:
         assert self.config is not None
         hook = self.config.hook
         self.write("report", hook.pytest_report_to_serializable(config=self.config, report=report))
+
+    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage, when: str) -> None:
+        if when == "runtest":  # the session itself has what collecting the file warned of
+            kind = warning_message.category
+            place = [warning_message.filename, warning_message.lineno]
+            self.write("warning", [kind.__module__, kind.__qualname__, str(warning_message.message), *place])
 
     def pytest_internalerror(self, excrepr: object) -> None:
         self.write("collect", str(excrepr))

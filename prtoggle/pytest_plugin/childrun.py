@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,16 +54,19 @@ class Ran:
     seconds: float = 0.0
 
 
-def run(item: pytest.Item, text: str) -> Ran:
-    """Run ``item`` in a child process in which ``text`` is reverted (``none``: fixed)."""
+def run(item: pytest.Item, text: str, *, warn: bool = False) -> Ran:
+    """Run ``item`` in a child process in which ``text`` is reverted (``none``: fixed).
+
+    ``warn``: its warnings are warnings of this session.
+    """
     folder = Path(tempfile.mkdtemp(prefix="prtoggle-child-"))
     try:
-        return _run(item, text, folder)
+        return _run(item, text, folder, warn)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run(item: pytest.Item, text: str, folder: Path) -> Ran:
+def _run(item: pytest.Item, text: str, folder: Path, warn: bool) -> Ran:
     config = item.config
     out = folder / "out.jsonl"
     request = {
@@ -101,6 +105,8 @@ def _run(item: pytest.Item, text: str, folder: Path) -> Ran:
     if os.environ.get(journal.VARIABLE):  # who reads the journals of this session is told of the child too
         for file in (folder / "journal").glob("*.jsonl"):
             shutil.copy(file, os.environ[journal.VARIABLE])
+    if warn:
+        _warn(item, [value for kind, value in lines if kind == "warning"])
     made = _made(item, lines, process.returncode, printed)
     if text == "none":
         return Ran(made[0], made[1], seconds=time.monotonic() - begun)
@@ -189,6 +195,19 @@ def _dead(item: pytest.Item, phase: str, what: str, text: str) -> Iterator[pytes
     yield report("failed", text, phase)
     if phase == "call":
         yield report("passed", None, "teardown")
+
+
+def _warn(item: pytest.Item, told: list[tuple[str, str, str, str, int]]) -> None:
+    for module, name, text, file, line in told:
+        kind = getattr(sys.modules.get(module), name, None)
+        known = kind if isinstance(kind, type) and issubclass(kind, Warning) else UserWarning
+        try:
+            said = known(text)
+        except Exception:  # a class of another signature
+            known, said = UserWarning, UserWarning(f"{name}: {text}")
+        message = warnings.WarningMessage(said, known, file, line)
+        where = {"when": "runtest", "nodeid": item.nodeid, "location": None}
+        item.config.hook.pytest_warning_recorded.call_historic(kwargs={"warning_message": message, **where})
 
 
 def _signal(number: int) -> str:

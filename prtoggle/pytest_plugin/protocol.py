@@ -96,7 +96,7 @@ def _base(item: pytest.Item) -> str:
 
 def _reverted(item: pytest.Item, asked: Asked, base: str) -> Sequence[pytest.TestReport]:
     try:
-        ran = _run(item, asked.reverted, base, asked.child, _as_ever(item))
+        ran = _run(item, asked.reverted, base, asked.child, _as_ever(item), warn=True)
     except UsageError as error:
         return _error(item, str(error))
     if ran.problem:
@@ -169,7 +169,13 @@ def _prove(item: pytest.Item, guard: Guard, fixed: Sequence[pytest.TestReport]) 
 
 
 def _run(
-    item: pytest.Item, text: str, base: str, alone: bool, runner: Callable[[], Sequence[pytest.TestReport]]
+    item: pytest.Item,
+    text: str,
+    base: str,
+    alone: bool,
+    runner: Callable[[], Sequence[pytest.TestReport]],
+    *,
+    warn: bool = False,
 ) -> Run:
     """Run the test with ``text`` taken out beside ``base``. Raises UsageError where nobody knows ``text``."""
     why = "asked for"
@@ -187,7 +193,7 @@ def _run(
                 _leave(item, state)
             return Run(reports, LIVE)
     both = text if base == "none" else marks.joined([base, text], str(item.config.rootpath))
-    ran = childrun.run(item, both)
+    ran = childrun.run(item, both, warn=warn)
     problem = ran.problem
     if ran.refused:
         problem = "\n".join(ran.refused)

@@ -65,6 +65,8 @@ def test_a_test_runs_reverted_live_or_in_a_child_and_the_next_one_fixed(app: App
         @pytest.mark.reverted("7/sort", child=True)
         def test_never_executed(record_property):
             record_property("seen", "yes")
+            import warnings
+            warnings.warn("worn out", FutureWarning)
 
         def test_fixed_at_the_end():
             assert core.cut(ROWS) == [1, 2, 3] and core.unused([2, 1]) == [1, 2]
@@ -90,6 +92,7 @@ def test_a_test_runs_reverted_live_or_in_a_child_and_the_next_one_fixed(app: App
         assert f"E       AssertionError: four rows, {how}" in ran.out
     assert "printed live" in ran.out and "printed in a child" in ran.out
     assert "PytestUnknownMarkWarning" not in ran.out
+    assert ran.out.count("FutureWarning: worn out") == 1
     never = (
         "NEVER EXECUTED test_it.py::test_never_executed 7/sort (child process): the reverted code was never executed"
     )
@@ -251,3 +254,19 @@ def test_a_child_has_the_options_the_configuration_and_the_working_directory_of_
     )
     assert ran.code == 0, ran.out
     assert len(ran.results) == 2 and set(ran.results.values()) == {"PASSED (7 reverted, child process)"}
+
+
+def test_where_a_fix_cannot_be_put_back_the_session_ends_and_says_so(app: App) -> None:
+    ran = app.run(
+        """
+        @pytest.mark.reverted("7")
+        def test_rewrites_the_code():
+            core.cut.__code__ = (lambda rows: rows).__code__
+
+        def test_that_must_not_run_now():
+            pass
+        """
+    )
+    assert ran.code != 0
+    assert list(ran.results) == ["test_rewrites_the_code"]
+    assert "prtoggle could not put 7/slice back after test_it.py::test_rewrites_the_code" in ran.out
