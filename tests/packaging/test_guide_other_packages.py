@@ -61,9 +61,10 @@ def _download(folder: Path, *what: str) -> None:
 def test_every_command_of_the_guide_prints_what_it_shows(wheelhouse: Path, wheel: Path, tmp_path: Path) -> None:
     copy = tmp_path / "app" / EXAMPLE.name
     shutil.copytree(EXAMPLE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(wheel, copy.parent)
     env = {
         "PIP_NO_INDEX": "1",
-        "PIP_FIND_LINKS": f"{wheelhouse} {wheel.parent}",
+        "PIP_FIND_LINKS": str(wheelhouse),
         "PIP_CONFIG_FILE": os.devnull,
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
