@@ -1,8 +1,6 @@
-"""Fix 10892, fixed: padded rows of both draft graphs; reverted by hand: the symptoms that the scenario claims."""
+"""Fix 10892: padded rows of both draft graphs; each state: the symptoms that the scenario claims."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
@@ -12,8 +10,8 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from prtoggle_fixes.pr10892_eagle_draft_padding import forward, scenario  # noqa: E402
+from tests.fixes.states import each  # noqa: E402
 
-FOLDER = "pr10892_eagle_draft_padding"
 BY_HAND = {
     "draft": (
         "            self.positions.zero_()\n            self.input_ids.zero_()\n",
@@ -41,6 +39,7 @@ def padding_of(seq_lens: list[int]) -> int:
     return min(size for size in SIZES if size >= len(seq_lens)) - len(seq_lens)
 
 
+@pytest.mark.guards("10892/draft")
 @given(batches=batches, topk=st.integers(1, 3), steps=st.integers(2, 5))
 @settings(max_examples=40, deadline=None)
 def test_any_sequence_of_drafts_reads_as_if_it_was_the_first(batches: list[list[int]], topk: int, steps: int) -> None:
@@ -72,6 +71,7 @@ def test_any_sequence_of_drafts_reads_as_if_it_was_the_first(batches: list[list[
             assert set(runner.seq_lens[len(seq_lens) :].tolist()) == {1}
 
 
+@pytest.mark.guards("10892/draft-extend")
 @given(batches=batches, steps=st.integers(1, 4))
 @settings(max_examples=40, deadline=None)
 def test_any_sequence_of_draft_extends_reads_as_if_it_was_the_first(batches: list[list[int]], steps: int) -> None:
@@ -119,9 +119,9 @@ def test_a_position_outside_the_table_fails_loudly() -> None:
         draft.replay(scenario.draft_batch((scenario.MAX_POSITION,) * 4, "cpu"))
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_each_state_shows_exactly_what_its_case_claims(state: str, observe_by_hand: Any) -> None:
-    seen = observe_by_hand(FOLDER, STATES[state], BY_HAND)
+@pytest.mark.parametrize("state", each(STATES))
+def test_each_state_shows_exactly_what_its_case_claims(state: str) -> None:
+    seen = scenario.observe("cpu")
     assert [case.revert for case in scenario.CASES if case.holds(seen)] == [state], seen
 
 

@@ -1,4 +1,4 @@
-"""Fix 24401, fixed: policies, registry, runner, plan; reverted by hand: the symptoms that the scenario claims."""
+"""Fix 24401: policies, registry, runner, plan; each state: the symptoms that the scenario claims."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hypothesis import strategies as st  # noqa: E402
 
 from prtoggle_fixes.pr24401_positions_zero_padding import forward, runner, scenario  # noqa: E402
 from prtoggle_fixes.pr24401_positions_zero_padding.forward import GraphSlot, PaddingPolicy  # noqa: E402
+from tests.fixes.states import each  # noqa: E402
 
-FOLDER = "pr24401_positions_zero_padding"
 BY_HAND = {
     "positions": (
         'GraphSlot("positions", tokens, torch.int64, axis="tokens", padding_policy=PaddingPolicy.ZERO)',
@@ -165,6 +165,7 @@ def test_the_decode_registry_has_the_slots_of_the_report(cache_loc_dtype: Any) -
     assert registry.get_slot("seq_lens_cpu").buffer.device.type == "cpu"
 
 
+@pytest.mark.guards("24401/positions")
 @given(lengths=st.lists(st.lists(st.integers(1, 2000), min_size=1, max_size=8), min_size=1, max_size=5))
 @settings(max_examples=40, deadline=None)
 def test_any_sequence_of_replays_plans_and_computes_as_if_nothing_was_padded(lengths: list[list[int]]) -> None:
@@ -207,9 +208,9 @@ def test_a_text_model_ignores_mrope_positions() -> None:
     assert decode.last_plan is not None and decode.last_plan.last_loc.dtype is torch.int32
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_each_state_shows_exactly_what_its_case_claims(state: str, observe_by_hand: Any) -> None:
-    seen = observe_by_hand(FOLDER, STATES[state], BY_HAND)
+@pytest.mark.parametrize("state", each(STATES))
+def test_each_state_shows_exactly_what_its_case_claims(state: str) -> None:
+    seen = scenario.observe("cpu")
     assert [case.revert for case in scenario.CASES if case.holds(seen)] == [state], seen
 
 
@@ -217,7 +218,8 @@ def test_every_state_has_a_case() -> None:
     assert [case.revert for case in scenario.CASES] == list(STATES)
 
 
-def test_the_stale_plan_fails_loudly(observe_by_hand: Any) -> None:
-    seen = observe_by_hand(FOLDER, ("positions",), BY_HAND)
+@pytest.mark.reverted("24401/positions")
+def test_the_stale_plan_fails_loudly() -> None:
+    seen = scenario.observe("cpu")
     assert seen["plan"].startswith("IndexError: ")
     assert max(seen["qo_indptr"]) > seen["table"]

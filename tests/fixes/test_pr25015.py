@@ -1,8 +1,6 @@
-"""Fix 25015, fixed: positions of any draft, the tree's best branches; reverted by hand: what the scenario claims."""
+"""Fix 25015: positions of any draft, the tree's best branches; each state: what the scenario claims."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
@@ -12,8 +10,8 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from prtoggle_fixes.pr25015_eagle_draft_positions import forward, scenario  # noqa: E402
+from tests.fixes.states import each  # noqa: E402
 
-FOLDER = "pr25015_eagle_draft_positions"
 BY_HAND = {
     "advance": (
         """\
@@ -88,6 +86,7 @@ def positions_by_slot(seq_lens: list[int], topk: int, steps: int) -> dict[int, i
 shapes = st.tuples(st.lists(st.integers(1, 5000), min_size=1, max_size=4), st.integers(1, 4), st.integers(1, 6))
 
 
+@pytest.mark.guards("25015/advance")
 @given(shape=shapes, seed=st.integers(0, 99))
 @settings(max_examples=60, deadline=None)
 def test_every_forward_runs_at_the_positions_of_its_tokens(shape: tuple[list[int], int, int], seed: int) -> None:
@@ -101,6 +100,8 @@ def test_every_forward_runs_at_the_positions_of_its_tokens(shape: tuple[list[int
     assert batch.positions.tolist() == advanced
 
 
+@pytest.mark.guards("25015/advance")
+@pytest.mark.guards("25015/restore")
 @given(shape=shapes, seed=st.integers(0, 99), padding=st.integers(0, 3))
 @settings(max_examples=60, deadline=None)
 def test_a_captured_draft_gives_what_a_plain_one_gives_and_leaves_positions_alone(
@@ -178,9 +179,9 @@ def test_a_batch_that_fits_no_captured_size_is_refused() -> None:
         runner.replay(batch_of([3, 4, 5], 1, 2))
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_each_state_shows_exactly_what_its_case_claims(state: str, observe_by_hand: Any) -> None:
-    seen = observe_by_hand(FOLDER, STATES[state], BY_HAND)
+@pytest.mark.parametrize("state", each(STATES))
+def test_each_state_shows_exactly_what_its_case_claims(state: str) -> None:
+    seen = scenario.observe("cpu")
     assert [case.revert for case in scenario.CASES if case.holds(seen)] == [state], seen
 
 

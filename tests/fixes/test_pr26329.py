@@ -1,4 +1,4 @@
-"""Fix 26329, fixed: the draft's tokens of any chunking; reverted by hand: what the scenario claims."""
+"""Fix 26329: the draft's tokens of any chunking; each state: what the scenario claims."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hypothesis import strategies as st  # noqa: E402
 
 from prtoggle_fixes.pr26329_eagle_prefill_tail import forward, scenario  # noqa: E402
 from prtoggle_fixes.pr26329_eagle_prefill_tail.forward import Req, ScheduleBatch  # noqa: E402
+from tests.fixes.states import each  # noqa: E402
 
-FOLDER = "pr26329_eagle_prefill_tail"
 BY_HAND = {
     "fix": (
         """\
@@ -39,6 +39,7 @@ def flat(rows: Iterable[list[int]]) -> list[int]:
 prompts = st.lists(st.lists(st.integers(0, 999), min_size=1, max_size=9), min_size=1, max_size=5)
 
 
+@pytest.mark.guards("26329")
 @given(prompts=prompts, dtype=st.sampled_from([torch.int64, torch.int32]), data=st.data())
 @settings(max_examples=100, deadline=None)
 def test_the_draft_is_given_the_prompt_moved_by_one_and_its_true_continuation(
@@ -68,6 +69,7 @@ def test_the_draft_is_given_the_prompt_moved_by_one_and_its_true_continuation(
     assert batch.input_ids.tolist() == flat(rows)
 
 
+@pytest.mark.guards("26329")
 @given(prompt=st.lists(st.integers(0, 99), min_size=1, max_size=12), chunk=st.integers(1, 12))
 @settings(max_examples=60, deadline=None)
 def test_chunks_of_any_length_give_the_draft_what_a_whole_prompt_gives(prompt: list[int], chunk: int) -> None:
@@ -83,6 +85,7 @@ def test_chunks_of_any_length_give_the_draft_what_a_whole_prompt_gives(prompt: l
     assert seen == [*prompt[1:], 1000 + len(prompt)]
 
 
+@pytest.mark.guards("26329")
 def test_two_requests_with_equal_prompts_are_told_apart() -> None:
     one, other = Req([1, 2, 3], 2), Req([1, 2, 3], 2)
     batch = ScheduleBatch([one, other], torch.tensor([1, 2, 1, 2]), [2, 2], other, 3)
@@ -96,9 +99,9 @@ def test_lengths_that_do_not_cover_the_tokens_are_refused(extend_lens: list[int]
         forward.draft_prefill_input_ids(batch, torch.tensor([8, 9]))
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_each_state_shows_exactly_what_its_case_claims(state: str, observe_by_hand: Any) -> None:
-    seen = observe_by_hand(FOLDER, STATES[state], BY_HAND)
+@pytest.mark.parametrize("state", each(STATES))
+def test_each_state_shows_exactly_what_its_case_claims(state: str) -> None:
+    seen = scenario.observe("cpu")
     assert [case.revert for case in scenario.CASES if case.holds(seen)] == [state], seen
 
 

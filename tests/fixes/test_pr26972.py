@@ -1,8 +1,6 @@
-"""Fix 26972, fixed: the reserve of any server fits its rows; reverted by hand: the symptoms that the scenario claims."""
+"""Fix 26972: the reserve of any server fits its rows; each state: the symptoms that the scenario claims."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
@@ -12,8 +10,8 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from prtoggle_fixes.pr26972_req_to_token_headroom import forward, scenario  # noqa: E402
+from tests.fixes.states import each  # noqa: E402
 
-FOLDER = "pr26972_req_to_token_headroom"
 CHECK = """\
     if page_size > 1 and (server_args.speculative_eagle_topk or 1) > 1:
         max_alloc_len = max(nxt_kv_lens_cpu, default=0)
@@ -76,6 +74,7 @@ def test_a_step_reserves_what_the_fullest_last_page_needs(args: forward.ServerAr
     assert forward.get_alloc_reserve_per_decode(args) == 2 * each
 
 
+@pytest.mark.guards("26972")
 @given(args=servers.filter(lambda args: args.page_size > 1), context_len=st.integers(1, 300), data=st.data())
 @settings(max_examples=100, deadline=None)
 def test_whatever_is_committed_up_to_the_context_length_the_reserve_stays_in_its_row(
@@ -105,6 +104,7 @@ def test_whatever_is_committed_up_to_the_context_length_the_reserve_stays_in_its
     assert len(allocator.free_pages) == pages
 
 
+@pytest.mark.guards("26972")
 def test_the_headroom_is_exact_where_the_row_is_fullest() -> None:
     args = scenario.ARGS
     width = 256 + forward.get_req_to_token_extra_context_len(args)
@@ -124,9 +124,9 @@ def test_the_headroom_is_exact_where_the_row_is_fullest() -> None:
     assert batch.reqs[0].kv_allocated_len == 320
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_each_state_shows_exactly_what_its_case_claims(state: str, observe_by_hand: Any) -> None:
-    seen = observe_by_hand(FOLDER, STATES[state], BY_HAND)
+@pytest.mark.parametrize("state", each(STATES))
+def test_each_state_shows_exactly_what_its_case_claims(state: str) -> None:
+    seen = scenario.observe("cpu")
     held = [case.revert for case in scenario.CASES if case.holds(seen)]
     assert held == SAME.get(state, [state]), seen
 

@@ -1,9 +1,8 @@
-"""Fix 27114, fixed: config fields and which layers share; reverted by hand: what the scenario claims."""
+"""Fix 27114: config fields and which layers share; each state: what the scenario claims."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -13,8 +12,8 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from prtoggle_fixes.pr27114_dsa_topk_sharing import forward, scenario  # noqa: E402
+from tests.fixes.states import each  # noqa: E402
 
-FOLDER = "pr27114_dsa_topk_sharing"
 BY_HAND = {
     "topk-offset": (
         """\
@@ -59,6 +58,7 @@ def indexers(layers: int, freq: int | None, offset: int | None, pattern: str | N
     offset=st.none() | st.integers(1, 8),
     pattern=st.none() | st.text("FS", min_size=1, max_size=20),
 )
+@pytest.mark.guards("27114/topk-offset")
 @settings(max_examples=200, deadline=None)
 def test_a_layer_shares_unless_it_has_an_indexer(
     layers: int, freq: int | None, offset: int | None, pattern: str | None
@@ -85,6 +85,7 @@ def test_an_offset_with_which_layer_0_has_nothing_to_reuse_is_refused(offset: in
     head_dim=st.none() | st.integers(1, 512),
     freq=st.none() | st.integers(1, 9),
 )
+@pytest.mark.guards("27114/config-fields")
 @settings(max_examples=100, deadline=None)
 def test_a_parsed_config_has_the_fields_of_its_file(
     architecture: str, rope: int, nope: int, head_dim: int | None, freq: int | None
@@ -115,9 +116,9 @@ def test_tokens_are_ascending_int64() -> None:
         assert chosen.tolist() == sorted(set(chosen.tolist()))
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_each_state_shows_exactly_what_its_case_claims(state: str, observe_by_hand: Any) -> None:
-    seen = observe_by_hand(FOLDER, STATES[state], BY_HAND)
+@pytest.mark.parametrize("state", each(STATES))
+def test_each_state_shows_exactly_what_its_case_claims(state: str) -> None:
+    seen = scenario.observe("cpu")
     assert [case.revert for case in scenario.CASES if case.holds(seen)] == [state], seen
 
 

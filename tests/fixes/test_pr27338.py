@@ -1,4 +1,4 @@
-"""Fix 27338, fixed: KV slots of any draft batch against plain Python; reverted by hand: the symptoms that are claimed."""
+"""Fix 27338: KV slots of any draft batch against plain Python; each state: the symptoms that are claimed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hypothesis import given, settings  # noqa: E402
 from prtoggle_fixes.pr27338_eagle_draft_kv_indices import forward, overrun, scenario, spec_utils  # noqa: E402
 from prtoggle_fixes.pr27338_eagle_draft_kv_indices.interpreted import Interpreted  # noqa: E402
 from tests.fixes.draft_batches import batches, check_any_batch  # noqa: E402
+from tests.fixes.states import each  # noqa: E402
 
-FOLDER = "pr27338_eagle_draft_kv_indices"
 CHECK = """\
         required_kv_indices_len = draft_kv_indices_used_len(seq_lens_sum, self.topk, bs, self.speculative_num_steps)
         assert_buffer_fits(
@@ -43,6 +43,7 @@ SAME = {"none": ["none", "27338/assert"], "27338/assert": ["none", "27338/assert
 CPU = torch.device("cpu")
 
 
+@pytest.mark.guards("27338")
 @given(batch=batches)
 @settings(max_examples=60, deadline=None)
 @pytest.mark.parametrize("graph", [True, False])
@@ -50,9 +51,9 @@ def test_every_step_reads_the_slots_of_every_branch(graph: bool, batch: dict[str
     check_any_batch(forward.FlashInferMultiStepDraftBackend, batch, graph)
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_each_state_shows_exactly_what_its_case_claims(state: str, observe_by_hand: Any) -> None:
-    seen = observe_by_hand(FOLDER, STATES[state], BY_HAND)
+@pytest.mark.parametrize("state", each(STATES))
+def test_each_state_shows_exactly_what_its_case_claims(state: str) -> None:
+    seen = scenario.observe("cpu")
     assert [case.revert for case in scenario.CASES if case.holds(seen)] == SAME.get(state, [state]), seen
 
 
@@ -60,6 +61,7 @@ def test_every_state_has_a_case() -> None:
     assert [case.revert for case in scenario.CASES] == list(STATES)
 
 
+@pytest.mark.guards("27338")
 def test_the_largest_batch_at_the_context_limit_fits_exactly_and_one_token_more_is_refused() -> None:
     draft = overrun.Draft(forward.FlashInferMultiStepDraftBackend, "cpu")
     most = overrun.CONTEXT_LEN - overrun.STEPS

@@ -1,4 +1,4 @@
-"""Fix 27460, fixed: KV slots of any draft batch against plain Python; reverted by hand: the symptoms that are claimed."""
+"""Fix 27460: KV slots of any draft batch against plain Python; each state: the symptoms that are claimed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ torch = pytest.importorskip("torch")
 from hypothesis import given, settings  # noqa: E402
 
 from prtoggle_fixes.pr27338_eagle_draft_kv_indices import overrun  # noqa: E402
+from prtoggle_fixes.pr27338_eagle_draft_kv_indices import scenario as other_scenario  # noqa: E402
 from prtoggle_fixes.pr27460_mla_draft_kv_indices import forward, scenario  # noqa: E402
 from tests.fixes.draft_batches import batches, check_any_batch  # noqa: E402
+from tests.fixes.states import each  # noqa: E402
 
-FOLDER = "pr27460_mla_draft_kv_indices"
 CHECK = """\
         required_kv_indices_len = draft_kv_indices_used_len(seq_lens_sum, self.topk, bs, self.speculative_num_steps)
         assert_buffer_fits(
@@ -42,6 +43,7 @@ SAME = {"none": ["none", "27460/assert"], "27460/assert": ["none", "27460/assert
 """States that show the same, and say so."""
 
 
+@pytest.mark.guards("27460")
 @given(batch=batches)
 @settings(max_examples=60, deadline=None)
 @pytest.mark.parametrize("graph", [True, False])
@@ -49,9 +51,9 @@ def test_every_step_reads_the_slots_of_every_branch(graph: bool, batch: dict[str
     check_any_batch(forward.FlashInferMLAMultiStepDraftBackend, batch, graph)
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_each_state_shows_exactly_what_its_case_claims(state: str, observe_by_hand: Any) -> None:
-    seen = observe_by_hand(FOLDER, STATES[state], BY_HAND)
+@pytest.mark.parametrize("state", each(STATES))
+def test_each_state_shows_exactly_what_its_case_claims(state: str) -> None:
+    seen = scenario.observe("cpu")
     assert [case.revert for case in scenario.CASES if case.holds(seen)] == SAME.get(state, [state]), seen
 
 
@@ -59,9 +61,10 @@ def test_every_state_has_a_case() -> None:
     assert [case.revert for case in scenario.CASES] == list(STATES)
 
 
-def test_a_narrow_row_of_the_one_backend_leaves_the_other_as_it_is(observe_by_hand: Any) -> None:
+@pytest.mark.reverted("27338/width+assert")
+def test_a_narrow_row_of_the_one_backend_leaves_the_other_as_it_is() -> None:
     """The helper that both call has a fix in it for neither alone: 27338 out, and this backend stays fixed."""
-    seen = observe_by_hand("pr27338_eagle_draft_kv_indices", ("width", "assert"), BY_HAND)
+    seen = other_scenario.observe("cpu")
     assert seen["row_width"] == overrun.BS * overrun.CONTEXT_LEN
     here = overrun.look(forward.FlashInferMLAMultiStepDraftBackend, "cpu")
     assert overrun.all_right({**here, "verify": ""}), here
