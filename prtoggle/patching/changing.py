@@ -203,11 +203,11 @@ def _stage(store: Store, entry: Entry, goal: str, data: bytes | None) -> None:
 def _move(store: Store, entry: Entry, now: str) -> None:
     """Rename the file that stands ready over the one whose bytes have the hash ``now``; what is compiled goes first."""
     path = store.file(entry.path)
-    if digest_of(store, entry.path) != now:
-        raise RefusedError(f"{path} changed while it was looked at", hint="try again")
     for module in entry.modules:
         for compiled in bytecode.compiled(store.file(module)):
             writing.remove(compiled)
+    if digest_of(store, entry.path) != now:
+        raise RefusedError(f"{path} changed while it was looked at", hint="try again")
     os.replace(writing.temporary(path), path)
     writing.sync_folder(path.parent)
     if entry.goal == entry.before.sha256:
@@ -251,7 +251,7 @@ def _undone(state: State, entries: Sequence[Entry], error: BaseException) -> Bas
     try:
         _back(store, entries)
         if state.parts and state.journal is not None:
-            now = tuple(replace(entry, goal=digest_of(store, entry.path)) for entry in state.entries)
+            now = tuple(replace(entry, goal=state.digests[entry.path]) for entry in state.entries)
             tidy(store, replace(state.journal, parts=state.parts, entries=now))
         else:
             store.tidy(None)

@@ -43,7 +43,11 @@ class Ended(enum.Enum):
     """Done, and the fault did not come: the command writes less often."""
 
 
-def at(n: int, command: Callable[[], object], tree: Path, fault: int) -> Ended:
+Fault = int | Callable[[], object]
+"""What comes: an error number, ``KILL``, ``FULL``, or what somebody else does at that moment."""
+
+
+def at(n: int, command: Callable[[], object], tree: Path, fault: Fault) -> Ended:
     """How ``command`` ends where ``fault`` comes at its ``n``-th change below ``tree``."""
     hook = _Hook(n, tree, fault)
     return _forked(command, lambda: sys.addaudithook(hook), lambda: hook.left <= 0)
@@ -61,7 +65,7 @@ def with_files_up_to(size: int, command: Callable[[], object], *, killed: bool) 
 
 
 class _Hook:
-    def __init__(self, n: int, tree: Path, fault: int) -> None:
+    def __init__(self, n: int, tree: Path, fault: Fault) -> None:
         self.left, self.tree, self.fault = n, os.fspath(tree), fault
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -76,7 +80,11 @@ class _Hook:
         self.left -= 1
         if self.left > 0:
             return
-        if self.fault == KILL:
+        if callable(self.fault):
+            if self.left == 0:
+                self.left = -1
+                self.fault()
+        elif self.fault == KILL:
             os.kill(os.getpid(), signal.SIGKILL)
         elif self.fault == FULL:
             if event == "open" and flags & os.O_CREAT:

@@ -298,6 +298,16 @@ class TestModes:
         project.restore()
         assert project.snapshot() == before
 
+    def test_of_a_reverted_file_are_changed_until_it_is_put_back(self, project: Project) -> None:
+        project.file("a").chmod(0o644)
+        before = project.snapshot()
+        project.revert("7/one")
+        project.file("a").chmod(0o600)
+        project.revert("7/both")
+        assert stat.S_IMODE(project.file("a").stat().st_mode) == 0o600
+        project.restore()
+        assert project.snapshot() == before
+
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
     def test_the_owner_stays_where_the_system_lets_us(self, project: Project) -> None:
         os.chown(project.file("a"), 1234, 2345)
