@@ -50,6 +50,7 @@ def create(base: Path | None = None, *, keep: int = KEPT) -> Path:
         raise RefusedError(
             "no folder can be written, neither the cache nor a temporary one, so what processes do cannot be reported",
             hint="set PRTOGGLE_CACHE to a folder that can be; setting PRTOGGLE_REVERT for the command alone needs none",
+            page="guides/containers#a-read-only-root-another-user",
         ) from error
 
 
