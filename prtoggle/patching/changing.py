@@ -58,6 +58,7 @@ def change(
     wanted = {file.path: file for file in files}
     known = {entry.path: entry for entry in state.entries}
     entries: list[Entry] = []
+    renamed: list[Entry] = []
     try:
         for path, file in wanted.items():
             entries.append(_next(store, known.get(path), file))
@@ -77,8 +78,9 @@ def change(
             _stage(store, entry, entry.goal, wanted[entry.path].data if entry.path in wanted else None)
         for entry in moved:
             _move(store, entry, entry.was)
+            renamed.append(entry)
     except BaseException as error:
-        told = _undone(state, entries, error)
+        told = _undone(state, entries, renamed, error)
         if told is error:
             raise
         raise told from error
@@ -245,11 +247,14 @@ def _back(store: Store, entries: Iterable[Entry]) -> None:
             _move(store, replace(entry, goal=entry.was), now)
 
 
-def _undone(state: State, entries: Sequence[Entry], error: BaseException) -> BaseException:
-    """Go back; the error to raise. Only the files that were changed here are touched."""
+def _undone(state: State, entries: Sequence[Entry], renamed: Sequence[Entry], error: BaseException) -> BaseException:
+    """Go back; the error to raise. Only the files that were changed here are touched; where somebody wrote to one of
+    ``renamed`` since, all that is kept stays, and the next command tells of it."""
     store = state.store
     try:
         _back(store, entries)
+        if any(digest_of(store, entry.path) not in entry.known for entry in renamed):
+            return error
         if state.parts and state.journal is not None:
             now = tuple(replace(entry, goal=state.digests[entry.path]) for entry in state.entries)
             tidy(store, replace(state.journal, parts=state.parts, entries=now))
