@@ -77,6 +77,8 @@ class One:
         for name, value in PLAIN.items():
             if hasattr(config.option, name):
                 setattr(config.option, name, value)
+        for name, value in self.request["options"].items():
+            setattr(config.option, name, value)
         if self.request["basetemp"]:
             config.option.basetemp = self.request["basetemp"]
         config.args = [self.request["file"]]

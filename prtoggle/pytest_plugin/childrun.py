@@ -29,6 +29,8 @@ from prtoggle.integrations import all_integrations
 from prtoggle.pytest_plugin import SYS_PATH
 from prtoggle.runtime import journal
 
+DRAWN = ("randomly_seed",)
+"""Options that a plugin draws by lot where they are not given: the child is to have the same."""
 SHOWN = 4000
 """How much of the end of a child's output is shown where it died."""
 
@@ -76,6 +78,7 @@ def _run(item: pytest.Item, text: str, folder: Path, warn: bool) -> Ran:
         "sys_path": SYS_PATH,
         "argv": sys.argv,
         "basetemp": _basetemp(config),
+        "options": {name: value for name, value in vars(config.option).items() if name in DRAWN},
         "out": str(out),
     }
     (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")

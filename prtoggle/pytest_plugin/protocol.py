@@ -161,7 +161,8 @@ def _prove(item: pytest.Item, guard: Guard, fixed: Sequence[pytest.TestReport]) 
             return Verdict(guard.selection, judge.ERROR, what, ran.how, text)
     elif ran.how == LIVE and verdict.what.startswith("it passes"):
         executed = childrun.run(item, guard.selection)  # says why: what is set live has no marks
-        ran = Run((), ran.how, executed=executed.executed, imported=executed.imported)
+        if not executed.problem and not executed.refused:
+            ran = Run((), ran.how, executed=executed.executed, imported=executed.imported)
     if verdict.word == judge.DOES_NOT and ran.executed is False:
         why = "the reverted code was never executed" if ran.imported else "nothing that it changes was ever imported"
         return Verdict(guard.selection, verdict.word, f"{verdict.what}; {why}", ran.how, verdict.text)

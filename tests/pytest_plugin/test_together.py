@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib.util import find_spec
 
@@ -74,6 +75,18 @@ def test_random_order_works(app: App) -> None:
     needs("pytest_randomly")
     ran = app.run(MIXED, random=True)
     assert (ran.code, ran.results) == (1, RESULTS)
+    drawn = """
+        import random
+
+        DRAWN = random.random()
+
+        @pytest.mark.guards("7", child=True)
+        def test_draws():
+            print(f"drawn {DRAWN} {random.random()}")
+            assert core.cut(ROWS) == [1, 2, 3]
+    """
+    said = re.findall(r"drawn (\S+ \S+)", app.run(drawn, "-s", random=True).out)
+    assert len(said) == 3 and len(set(said)) == 1
 
 
 def test_async_tests_of_pytest_asyncio_run_in_each_state(app: App) -> None:
