@@ -38,7 +38,9 @@ from prtoggle.releases import Index
 from prtoggle.spec import ONLY_PART, Fix, Origin
 from prtoggle.yamlfile import loads
 
-PAGE = "guides/write-a-reverse-patch#what-cannot-be-taken-out"
+_PAGE = "guides/write-a-reverse-patch#3-let-it-be-written"
+
+PAGE = "guides/write-a-reverse-patch#3-let-it-be-written"
 """Where it is said what stays."""
 
 
@@ -150,6 +152,7 @@ def _of_diff(asked: Asked, index: Index) -> Change:
     raise RefusedError(
         f"{name} changes {shown}, and no package of that is installed here",
         hint="--against names a release, a wheel or a folder that has the change; --package the package",
+        page=_PAGE,
     )
 
 
@@ -170,7 +173,7 @@ def _parts(change: Change) -> tuple[Change, tuple[Part, ...]]:
         try:
             made = {pair.module: edits(pair) for pair in change.pairs}
         except Unwritable as problem:
-            raise RefusedError(f"{change.came}: no edits could be written for it: {problem}") from None
+            raise RefusedError(f"{change.came}: no edits could be written for it: {problem}", page=_PAGE) from None
         found = parts(change.pairs, made)
         broken = [(part, why) for part in found if (why := _lacking(change, (part,)))]
         together = _lacking(change, found)
@@ -239,7 +242,9 @@ def _loaded(number: str, title: str, change: Change, found: Sequence[Part], rang
         return loads(text, str(where / "revert.yaml"), id=number, origin=Origin("dir", str(where.parent)))
     except MalformedError as problem:
         raise RefusedError(
-            f"what was written does not load: {problem.problems[0]}", hint="write the reverse patch by hand"
+            f"what was written does not load: {problem.problems[0].said}",
+            hint="write the reverse patch by hand",
+            page=_PAGE,
         ) from None
 
 

@@ -101,12 +101,15 @@ def _named(newer: Package, older: Package, only: Iterable[str]) -> tuple[list[Pa
             text = spliced(made.fixed, made.reverted, names).text
         except Unspliced as problem:
             raise RefusedError(
-                f"{path}: {problem}", nearest=problem.nearest, hint="name more of it, or all of the file"
+                f"{path}: {problem}",
+                nearest=problem.nearest,
+                hint="name more of it, or all of the file",
+                page="guides/write-a-reverse-patch#what-cannot-be-taken-out",
             ) from None
         if lost := _needed_methods(text, made, names, newer):
             more = " ".join(f"--only {path}::{name}" for name in lost)
             what = f"{path}: the older text uses {', '.join(lost)}, gone from {newer.label}"
-            raise RefusedError(what, hint=f"add {more}")
+            raise RefusedError(what, hint=f"add {more}", page="guides/write-a-reverse-patch#what-cannot-be-taken-out")
         again = paired(path, made.module, made.fixed.encode(made.fixed.text), text.encode(text.text))
         if isinstance(again, Left):
             again = Left(path, again.kind, f"{', '.join(names)}: {again.why}")

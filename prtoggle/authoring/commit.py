@@ -113,6 +113,7 @@ def _root(entries: Iterable[Entry], files: dict[str, str], only: str | None, com
             f"commit {commit.short} changes no module of a package: nothing can be taken out at run time",
             nearest=shown[:200],
             hint="--package names the package where it has no __init__.py",
+            page="guides/write-a-reverse-patch#what-cannot-be-taken-out",
         )
     return roots.pop()
 

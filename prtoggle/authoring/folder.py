@@ -17,6 +17,8 @@ from pathlib import Path
 
 from prtoggle.errors import RefusedError, UsageError
 
+_PAGE = "guides/write-a-reverse-patch#3-let-it-be-written"
+
 _LONGEST = 40
 _SMALL = frozenset({"a", "an", "the", "of", "in", "on", "for", "to", "and", "with", "is", "at", "by", "change", "more"})
 
@@ -48,6 +50,7 @@ def place(out: Path, number: str, title: str) -> Path:
         raise RefusedError(
             f"{there[0]} is there already, and nothing is written over",
             hint="--dry-run shows what would be written; --out names another folder; or move it away",
+            page=_PAGE,
         )
     return out / f"pr{number}_{slug(title)}"
 
@@ -62,7 +65,7 @@ def keep(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
         folder.parent.mkdir(parents=True, exist_ok=True)
         aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     except OSError as error:
-        raise RefusedError(f"{folder} cannot be written: {error.strerror or error}") from None
+        raise RefusedError(f"{folder} cannot be written: {error.strerror or error}", page=_PAGE) from None
     try:
         for name, text in files.items():
             with open(aside / name, "w", encoding="utf-8", newline="\n") as file:
@@ -73,10 +76,10 @@ def keep(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
         os.umask(umask)
         os.chmod(aside, 0o777 & ~umask)
         if os.path.lexists(folder):  # an empty folder would be replaced
-            raise RefusedError(f"{folder} is there already, and nothing is written over")
+            raise RefusedError(f"{folder} is there already, and nothing is written over", page=_PAGE)
         os.rename(aside, folder)
     except OSError as error:
-        raise RefusedError(f"{folder} cannot be written: {error.strerror or error}") from None
+        raise RefusedError(f"{folder} cannot be written: {error.strerror or error}", page=_PAGE) from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return tuple(folder / name for name in files)

@@ -18,6 +18,8 @@ from pathlib import Path
 
 from prtoggle.errors import InconclusiveError, RefusedError, UsageError
 
+_PAGE = "guides/write-a-reverse-patch#3-let-it-be-written"
+
 _OURS = ("-c", "core.quotepath=off", "-c", "core.fsmonitor=false", "-c", "color.ui=false", "-c", "log.showSignature=0")
 _FILES = ("100644", "100755")
 _FORGE = re.compile(
@@ -78,12 +80,16 @@ class Repository:
         raw = self._git("cat-file", "commit", full, problem=f"commit {name} cannot be read")
         parents = re.findall(rb"^parent ([0-9a-f]+)$", raw.partition(b"\n\n")[0], re.MULTILINE)
         if not parents:
-            raise RefusedError(f"commit {full[:10]} is the first one: there is nothing before it to go back to")
+            raise RefusedError(
+                f"commit {full[:10]} is the first one: there is nothing before it to go back to", page=_PAGE
+            )
         parent = parents[0].decode()
         said = self._git("cat-file", "-t", parent, problem="", quiet=True)
         if said.strip() != b"commit":
             raise RefusedError(
-                f"what was before commit {full[:10]} is not in {self.folder}", hint="git fetch --deepen=1 brings it"
+                f"what was before commit {full[:10]} is not in {self.folder}",
+                hint="git fetch --deepen=1 brings it",
+                page=_PAGE,
             )
         shown = self._git("show", "-s", "--no-show-signature", "--format=%s%x00%b%x00%cs", full, problem="git show")
         subject, body, date = [*shown.decode("utf-8", "replace").rstrip("\n").split("\0"), "", ""][:3]
@@ -123,7 +129,9 @@ class Repository:
             end = data.index(b"\n", at)
             head = data[at:end].split()
             if len(head) != 3:
-                raise RefusedError(f"a file of the commit is not in {self.folder}: {name}", hint="git fetch --refetch")
+                raise RefusedError(
+                    f"a file of the commit is not in {self.folder}: {name}", hint="git fetch --refetch", page=_PAGE
+                )
             size = int(head[2])
             found.append(data[end + 1 : end + 1 + size])
             at = end + 2 + size

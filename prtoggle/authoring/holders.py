@@ -92,7 +92,7 @@ def _only_one(where: Path, names: Sequence[str], distribution: str) -> str:
     if len(same or names) == 1:
         return (same or names)[0]
     if not names:
-        raise RefusedError(f"{where} holds no package")
+        raise RefusedError(f"{where} holds no package", page="guides/write-a-reverse-patch#what-cannot-be-taken-out")
     near = did_you_mean(distribution, tuple(names)) if distribution else ""
     raise UsageError(f"{where} holds {' and '.join(names)}", nearest=near, hint="--package names the one that is meant")
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from prtoggle.authoring.change import Pair
@@ -22,6 +22,11 @@ from prtoggle.authoring.classes import base_names, inherited, members, own_calls
 from prtoggle.authoring.names import bound_at_top, imports, unbound
 from prtoggle.edits.text import SourceText
 from prtoggle.packages import Package
+
+_DEFINED = re.compile(
+    r"\b(?:def|class)\s+(\w+)|\.(\w+)\s*(?::[^=\n]+)?=(?!=)|^\s*(\w+)\s*(?::[^=\n]+)?=(?!=)", re.MULTILINE
+)
+_ATTRIBUTE = re.compile(r"\.(\w+)\b")
 
 
 def lacking(pairs: Sequence[Pair], texts: Mapping[str, str], package: Package) -> list[str]:
@@ -83,35 +88,44 @@ def _still_used(
     gone: Mapping[str, frozenset[str]], methods: set[str], texts: Mapping[str, str], package: Package
 ) -> Iterator[str]:
     """Other modules that use what would be gone; methods that something calls and nothing defines any more."""
-    names = {name for its in gone.values() for name in its} | methods
-    word = re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(names))) + r")\b")
-    defined = re.compile(
-        r"\b(?:def|class)\s+(\w+)|\.(\w+)\s*(?::[^=\n]+)?=(?!=)|^\s*(\w+)\s*(?::[^=\n]+)?=(?!=)", re.MULTILINE
-    )
+    asked = {module: (module.rpartition(".")[2], _any_of(names)) for module, names in gone.items() if names}
+    named = _any_of(methods) if methods else None
     there: set[str] = set()
     uses: dict[str, str] = {}
     for module, text in texts_of(package, texts):
-        if not word.search(text):
+        # To parse a whole package takes long, and few of its modules name both a module and what is gone from it.
+        if any(leaf in text and names.search(text) for leaf, names in asked.values()):
+            yield from _uses(module, text, gone, package)
+        if named is None or not named.search(text):
             continue
-        there.update(each for found in defined.findall(text) for each in found if each)
-        tree = _tree(text)
-        if tree is None:
-            continue
-        file = package.module_file(module)
-        init = file is not None and file.name == "__init__.py"
-        for each in imports(SourceText(text), module, init):
-            if each.name in gone.get(each.module, ()) and not package.module_exists(f"{each.module}.{each.name}"):
-                yield f"{module}:{each.line} imports {each.name} of {each.module}, which would be gone"
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and node.attr in names:
-                uses.setdefault(node.attr, f"{module}:{node.lineno}")
-                owner = node.value.id if isinstance(node.value, ast.Name) else ""
-                for other, its in gone.items():
-                    if node.attr in its and owner and owner == other.rpartition(".")[2] and other != module:
-                        yield f"{module}:{node.lineno} uses {owner}.{node.attr}, which would be gone"
+        there.update(each for found in _DEFINED.findall(text) for each in found if each)
+        for use in _ATTRIBUTE.finditer(text):
+            if use[1] in methods:
+                uses.setdefault(use[1], f"{module}:{text.count(chr(10), 0, use.start()) + 1}")
     for name in sorted(methods - there):
         if name in uses:
             yield f"{uses[name]} uses .{name}, which would be gone"
+
+
+def _any_of(names: Iterable[str]) -> re.Pattern[str]:
+    return re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(names))) + r")\b")
+
+
+def _uses(module: str, text: str, gone: Mapping[str, frozenset[str]], package: Package) -> Iterator[str]:
+    """Where one module imports what is gone from another, or uses it through that module's name."""
+    tree = _tree(text)
+    if tree is None:
+        return
+    file = package.module_file(module)
+    init = file is not None and file.name == "__init__.py"
+    for each in imports(SourceText(text), module, init):
+        if each.name in gone.get(each.module, ()) and not package.module_exists(f"{each.module}.{each.name}"):
+            yield f"{module}:{each.line} imports {each.name} of {each.module}, which would be gone"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            for other, its in gone.items():
+                if node.attr in its and node.value.id == other.rpartition(".")[2] and other != module:
+                    yield f"{module}:{node.lineno} uses {node.value.id}.{node.attr}, which would be gone"
 
 
 def _own_calls(

@@ -40,6 +40,8 @@ from prtoggle.edits.text import SourceText
 from prtoggle.errors import MalformedError, Place, PrtoggleError, RefusedError
 from prtoggle.packages import Package
 
+_PAGE = "guides/write-a-reverse-patch#what-cannot-be-taken-out"
+
 _MAIL = re.compile(r"^From [0-9a-f]{40,64} .*$", re.MULTILINE)
 _SHOWN = re.compile(r"^commit [0-9a-f]{7,64}\b.*$", re.MULTILINE)
 _DIFF = re.compile(r"^(?:diff --git |Index: |--- \S)", re.MULTILINE)
@@ -69,7 +71,9 @@ class Diff:
             commits.reverse()
             told.reverse()
         if not commits:
-            raise MalformedError((RefusedError("no unified diff: it changes no file", place=Place(name, 1)),))
+            raise MalformedError(
+                (RefusedError("no unified diff: it changes no file", place=Place(name, 1), page=_PAGE),)
+            )
         oldest, newest = told[-1], told[0]
         return cls(name, tuple(commits), replace(oldest, merged=newest.merged))
 
@@ -155,7 +159,7 @@ class _TakingBack:
             return
         text = combine(source, [("", each) for each in found.replacements])
         if isinstance(text, Conflict):
-            self.problems.append(RefusedError(f"{module}: {text.reason}", place=place))
+            self.problems.append(RefusedError(f"{module}: {text.reason}", place=place, page=_PAGE))
             return
         self.texts[path] = (module, text)
 
@@ -166,11 +170,13 @@ class _TakingBack:
             return SourceText(self.texts[path][1], before.encoding, before.bom)
         file = self.home.module_file(module)
         if file is None:
-            return RefusedError(f"{self.home.label} has no module {module}: {self.home.why_no_source(module)}")
+            return RefusedError(
+                f"{self.home.label} has no module {module}: {self.home.why_no_source(module)}", page=_PAGE
+            )
         try:
             self.fixed[path] = SourceText.decode(file.read_bytes())
         except (OSError, SyntaxError, ValueError) as error:
-            return RefusedError(f"{file} cannot be read as Python: {error}")
+            return RefusedError(f"{file} cannot be read as Python: {error}", page=_PAGE)
         return self.fixed[path]
 
     def _by_kind(self, path: str, file: FileDiff) -> Left | None:
@@ -185,12 +191,14 @@ class _TakingBack:
 
 def _problem(module: str, found: object, place: Place, home: Package) -> RefusedError:
     if isinstance(found, Already):
-        return RefusedError(f"{module}: {home.label} stands as without the change (line {found.line})", place=place)
+        return RefusedError(
+            f"{module}: {home.label} stands as without the change (line {found.line})", place=place, page=_PAGE
+        )
     if isinstance(found, Several):
-        return RefusedError(f"{module}: {found.reason or 'it stands there several times'}", place=place)
+        return RefusedError(f"{module}: {found.reason or 'it stands there several times'}", place=place, page=_PAGE)
     reason, nearest, line = (getattr(found, name, "") for name in ("reason", "nearest", "line"))
     at = f"{module}:{line}: {nearest}" if nearest else ""
-    return RefusedError(f"{module}: {reason}", place=place, nearest=at)
+    return RefusedError(f"{module}: {reason}", place=place, nearest=at, page=_PAGE)
 
 
 def packages_of(diff: Diff) -> tuple[str, ...]:

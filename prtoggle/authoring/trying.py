@@ -84,9 +84,15 @@ def proven(fix: Fix, change: Change) -> tuple[Seen, ...]:
     for pair in change.pairs:
         got = whole.pop(pair.module, None)
         if got is None or ast.dump(ast.parse(got)) != ast.dump(pair.reverted.tree):
-            raise RefusedError(f"{pair.module}: what was written does not give the older text")
+            raise RefusedError(
+                f"{pair.module}: what was written does not give the older text",
+                page="guides/write-a-reverse-patch#what-cannot-be-taken-out",
+            )
     if whole:
-        raise RefusedError(f"what was written changes {', '.join(whole)} as well")
+        raise RefusedError(
+            f"what was written changes {', '.join(whole)} as well",
+            page="guides/write-a-reverse-patch#what-cannot-be-taken-out",
+        )
     found = []
     for part in names:
         plan = plan_of(fix, (part,), sources)

@@ -38,10 +38,10 @@ class Made:
 
 def edits(pair: Pair) -> tuple[Made, ...]:
     """The edits of one module."""
-    for attempt in (_whole, _by_definitions):
+    for attempt in (_by_small_texts, _whole, _by_definitions):
         made = attempt(pair)
         if made is not None and _gives(pair, made):
-            return made
+            return tuple(sorted(made, key=lambda each: each.replacements[0].start))
     return (_diff(pair.fixed, pair.reverted),)
 
 
@@ -57,6 +57,53 @@ def _gives(pair: Pair, made: Sequence[Made]) -> bool:
         return text is not None and ast.dump(ast.parse(text)) == ast.dump(pair.reverted.tree)
     except (SyntaxError, ValueError):
         return False
+
+
+def _by_small_texts(pair: Pair) -> tuple[Made, ...] | None:
+    """Each changed definition in a text of its own, since trying edits takes as long as the text is, and then the rest.
+
+    An edit of a definition is found in it whatever stands around it; it is looked for in all of the text all the same.
+    """
+    names = changed_definitions(pair)
+    if not names:
+        return None
+    made: list[Made] = []
+    try:
+        for name in names:
+            small = small_text(pair.fixed, name), small_text(pair.reverted, name)
+            if small[0] is None or small[1] is None:
+                return None
+            written = write(small[0], small[1])
+            if any(not f"{each.qualname}.".startswith(f"{name}.") for each in written):
+                return None
+            made += _located(pair.fixed, written)
+        rest = spliced(pair.reverted, pair.fixed, names, alone=True).text
+        if ast.dump(rest.tree) != ast.dump(pair.fixed.tree):
+            made += _located(pair.fixed, write(pair.fixed, rest, all_reverted=pair.reverted))
+    except (Unwritable, Unspliced):
+        return None
+    return tuple(made)
+
+
+def small_text(source: SourceText, name: str) -> SourceText | None:
+    """The definition alone, in classes of the names that it is in; None where it does not stand directly in them."""
+    lines: list[str] = []
+    outer = name.split(".")[:-1]
+    for count in range(1, len(outer) + 1):
+        scope = resolve(source, ".".join(outer[:count]))
+        if not isinstance(scope, Scope) or not isinstance(scope.node, ast.ClassDef):
+            return None
+        lines.append(" " * scope.node.col_offset + f"class {scope.node.name}:")
+    scope = resolve(source, name)
+    if not isinstance(scope, Scope):
+        return None
+    lines += [source.line(number) for number in range(scope.first, scope.last + 1)]
+    text = SourceText("\n".join(lines) + "\n", source.encoding, source.bom)
+    try:
+        there = resolve(text, name)
+    except (SyntaxError, ValueError):
+        return None
+    return text if isinstance(there, Scope) and ast.dump(there.node) == ast.dump(scope.node) else None
 
 
 def _whole(pair: Pair) -> tuple[Made, ...] | None:
