@@ -24,6 +24,10 @@ from prtoggle.bisect.values import Ask, Contradiction, Culprit, Direction, Found
 WAYS = 2000
 """How many ways to leave out something of each set found are tried before the search stops looking for more sets."""
 
+LATER = 0.6
+"""Where the first cut for a further member of a set is: what is cut ends in the last of those that are still missing, and
+of several the last is seldom near the start. One half would be right for one; this costs a pair little and saves triples."""
+
 
 class _Need(Exception):
     """Only trials can tell how it goes on."""
@@ -243,6 +247,8 @@ class _Search:
                 return low, high
             first = mass[max(low, 0)]
             step = (mass[high] - first) / (self.width + 1)
+            if self.width == 1 and context and low <= 0:
+                step = (mass[high] - first) * LATER
             wanted = [first + step * (number + 1) for number in range(self.width)]
             cuts = dict.fromkeys(min(open_cuts, key=lambda cut: abs(mass[cut] - goal)) for goal in wanted)
             self._ask([self._prefix(context, order, cut) for cut in cuts])
