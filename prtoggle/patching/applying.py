@@ -37,6 +37,8 @@ from prtoggle.selection import Selection
 from prtoggle.sources import Sources
 from prtoggle.subjects import plans
 
+_PAGE = "guides/edit-the-files-of-a-tree#when-it-is-refused"
+
 MENDED = "a process was killed while it changed files here: they were put back as they were before that"
 
 
@@ -183,7 +185,7 @@ def planned(selection: Selection, tree: Path, library: Library) -> tuple[Plan, .
         if not error.hint.startswith("--against"):
             raise
         hint = "name the package's folder, its parent, a checkout (also with src/ or python/), or an environment"
-        raise RefusedError(error.what, place=error.place, nearest=error.nearest, hint=hint) from None
+        raise RefusedError(error.what, place=error.place, nearest=error.nearest, hint=hint, page=_PAGE) from None
 
 
 def originals(package: Package) -> Sources:
@@ -207,11 +209,13 @@ def same_patches(state: State, tree: Path, library: Library) -> None:
         }
     except PrtoggleError as error:
         raise RefusedError(
-            f"what is out here cannot be planned any more: {error.what}", place=error.place, hint=hint
+            f"what is out here cannot be planned any more: {error.what}", place=error.place, hint=hint, page=_PAGE
         ) from error
     if now != {entry.path: state.digests[entry.path] for entry in state.changed}:
         names = ", ".join(_names(state.parts))
-        raise RefusedError(f"the reverse patches of {names} are not those that were applied here", hint=hint)
+        raise RefusedError(
+            f"the reverse patches of {names} are not those that were applied here", hint=hint, page=_PAGE
+        )
 
 
 def new_files(made: Sequence[Plan], store: Store) -> tuple[NewFile, ...]:
@@ -222,14 +226,18 @@ def new_files(made: Sequence[Plan], store: Store) -> tuple[NewFile, ...]:
             real = module.file.resolve()
             if not real.is_relative_to(store.root):
                 raise RefusedError(
-                    f"{module.file} is a link to {real}, outside of {store.root}", hint="name the tree that it lies in"
+                    f"{module.file} is a link to {real}, outside of {store.root}",
+                    hint="name the tree that it lies in",
+                    page=_PAGE,
                 )
             path = real.relative_to(store.root).as_posix()
             alias = module.file.parent.resolve() / module.file.name
             names = [path, *([alias.relative_to(store.root).as_posix()] if alias.is_relative_to(store.root) else [])]
             known = found.get(path)
             if known is not None and known.data != module.reverted:
-                raise RefusedError(f"{module.file} is another module too, of which something else comes out")
+                raise RefusedError(
+                    f"{module.file} is another module too, of which something else comes out", page=_PAGE
+                )
             more = known.modules if known else ()
             parts = (*(known.parts if known else ()), *module.parts)
             found[path] = NewFile(
@@ -282,7 +290,7 @@ def _root(made: Sequence[Plan]) -> Path:
     roots = tuple(dict.fromkeys(root_of(plan.package).resolve() for plan in made))
     if len(roots) > 1:
         names = ", ".join(f"{plan.package.name} in {root_of(plan.package)}" for plan in made)
-        raise RefusedError(f"the packages lie in several folders: {names}", hint="name one of them")
+        raise RefusedError(f"the packages lie in several folders: {names}", hint="name one of them", page=_PAGE)
     return roots[0]
 
 

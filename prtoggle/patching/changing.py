@@ -26,6 +26,8 @@ from prtoggle.patching.state import State, digest_of
 from prtoggle.patching.store import Store
 from prtoggle.patching.values import Compiled, Entry, Journal, Out
 
+_PAGE = "guides/edit-the-files-of-a-tree#when-it-is-refused"
+
 
 @dataclass(frozen=True)
 class NewFile:
@@ -168,7 +170,7 @@ def _next(store: Store, entry: Entry | None, file: NewFile) -> Entry:
     if entry is not None and digest in entry.known:
         return replace(entry, was=digest, goal=goal, parts=file.parts, modules=file.modules)
     if data != file.original or data is None:
-        raise RefusedError(f"{path} changed while it was looked at", hint="try again")
+        raise RefusedError(f"{path} changed while it was looked at", hint="try again", page=_PAGE)
     look = writing.look(path, data)
     store.keep(file.path, data, look.mode)
     kept = []
@@ -209,7 +211,7 @@ def _move(store: Store, entry: Entry, now: str) -> None:
         for compiled in bytecode.compiled(store.file(module)):
             writing.remove(compiled)
     if digest_of(store, entry.path) != now:
-        raise RefusedError(f"{path} changed while it was looked at", hint="try again")
+        raise RefusedError(f"{path} changed while it was looked at", hint="try again", page=_PAGE)
     os.replace(writing.temporary(path), path)
     writing.sync_folder(path.parent)
     if entry.goal == entry.before.sha256:
@@ -264,6 +266,7 @@ def _undone(state: State, entries: Sequence[Entry], renamed: Sequence[Entry], er
         return RefusedError(
             f"{_words(error)}; and then, going back: {_words(second)}; files of {store.root} are half changed",
             hint=f"mend that, then: prtoggle restore --tree {store.root}",
+            page=_PAGE,
         )
     return failed(error, "nothing was changed") if isinstance(error, OSError) else error
 
@@ -271,7 +274,7 @@ def _undone(state: State, entries: Sequence[Entry], renamed: Sequence[Entry], er
 def failed(error: OSError | RefusedError, then: str) -> RefusedError:
     """What the system refused, and what that means."""
     hint = error.hint if isinstance(error, RefusedError) else _HINTS.get(error.errno or 0, "")
-    return RefusedError(f"{_words(error)}; {then}", hint=hint)
+    return RefusedError(f"{_words(error)}; {then}", hint=hint, page=_PAGE)
 
 
 def _words(error: BaseException) -> str:

@@ -16,6 +16,8 @@ from pathlib import Path
 
 from prtoggle.errors import RefusedError
 
+_PAGE = "guides/edit-the-files-of-a-tree#when-it-is-refused"
+
 _STEP = 0.05
 
 
@@ -39,7 +41,9 @@ def _acquire(file: Path, until: float, tree: Path) -> int:
     try:
         import fcntl
     except ImportError:
-        raise RefusedError("files of a tree are changed on Linux and macOS alone: there is no fcntl here") from None
+        raise RefusedError(
+            "files of a tree are changed on Linux and macOS alone: there is no fcntl here", page=_PAGE
+        ) from None
     while True:
         try:
             descriptor = _opened(file)
@@ -47,7 +51,7 @@ def _acquire(file: Path, until: float, tree: Path) -> int:
             file.parent.mkdir(exist_ok=True)
             continue
         except OSError as error:
-            raise RefusedError(f"{file} cannot be opened: {error.strerror}") from error
+            raise RefusedError(f"{file} cannot be opened: {error.strerror}", page=_PAGE) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -55,12 +59,14 @@ def _acquire(file: Path, until: float, tree: Path) -> int:
             os.close(descriptor)
             if time.monotonic() >= until:
                 who = f"process {holder}" if holder.isdecimal() else "another process"
-                raise RefusedError(f"{who} is changing {tree}", hint="try again when it has ended") from None
+                raise RefusedError(
+                    f"{who} is changing {tree}", hint="try again when it has ended", page=_PAGE
+                ) from None
             time.sleep(_STEP)
             continue
         except OSError as error:
             os.close(descriptor)
-            raise RefusedError(f"{file} cannot be locked: {error.strerror}") from error
+            raise RefusedError(f"{file} cannot be locked: {error.strerror}", page=_PAGE) from error
         if _still_there(descriptor, file):
             return descriptor
         os.close(descriptor)  # whoever held it took it away: what we hold has no name any more

@@ -21,6 +21,8 @@ from prtoggle.packages import TREE_FOLDER as FOLDER
 from prtoggle.patching import writing
 from prtoggle.patching.values import Entry, Journal, read_journal, written
 
+_PAGE = "guides/edit-the-files-of-a-tree#when-it-is-refused"
+
 JOURNAL, LOCK, FILES, NEW = "journal.json", "lock", "files", "journal.new"
 _TEXTS = {
     ".gitignore": b"*\n",
@@ -62,14 +64,14 @@ class Store:
         data = writing.read(file)
         if data is None or writing.sha256(data) != digest:
             what = "is gone" if data is None else "was changed"
-            raise RefusedError(f"what was kept of {path} {what} ({file})", hint=REINSTALL)
+            raise RefusedError(f"what was kept of {path} {what} ({file})", hint=REINSTALL, page=_PAGE)
         return data
 
     def make(self) -> None:
         """The folder is there. Raises RefusedError where it cannot be."""
         try:
             if self.folder.is_symlink():
-                raise RefusedError(f"{self.folder} is a link, expected a folder of prtoggle")
+                raise RefusedError(f"{self.folder} is a link, expected a folder of prtoggle", page=_PAGE)
             if not self.there:
                 self.folder.mkdir()
                 writing.sync_folder(self.root)
@@ -81,6 +83,7 @@ class Store:
             raise RefusedError(
                 f"{self.root} cannot be written to: {error.strerror}",
                 hint="run it as the user that the files belong to",
+                page=_PAGE,
             ) from error
 
     def read(self) -> Journal | None:
@@ -88,12 +91,12 @@ class Store:
         data = writing.read(self.folder / JOURNAL)
         if data is None:
             if (self.folder / JOURNAL).exists():
-                raise RefusedError(f"{self.folder / JOURNAL} cannot be read")
+                raise RefusedError(f"{self.folder / JOURNAL} cannot be read", page=_PAGE)
             return None
         try:
             return read_journal(data)
         except ValueError as error:
-            raise RefusedError(f"{self.folder / JOURNAL} is no journal: {error}", hint=REINSTALL) from None
+            raise RefusedError(f"{self.folder / JOURNAL} is no journal: {error}", hint=REINSTALL, page=_PAGE) from None
 
     def write(self, journal: Journal) -> None:
         """The journal is on the disk."""

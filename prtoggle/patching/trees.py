@@ -18,7 +18,10 @@ def root_of(package: Package) -> Path:
     """The folder that the package lies in."""
     top = package.locations[0] if package.locations else package.file
     if top is None:
-        raise RefusedError(f"{package.label} has no folder: its files cannot be changed")
+        raise RefusedError(
+            f"{package.label} has no folder: its files cannot be changed",
+            page="guides/edit-the-files-of-a-tree#when-it-is-refused",
+        )
     return top.parent
 
 
