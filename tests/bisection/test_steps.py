@@ -374,6 +374,8 @@ def test_lower_is_worse_where_it_is_said_so() -> None:
 def test_a_number_that_is_the_same_everywhere_is_none_of_them() -> None:
     end = play(numbers("False", 3), 4, metric="x", worse="higher")
     assert end.answer and end.answer.exit_code == 1
+    # That nothing was seen is no measure of how probable it is that there is nothing.
+    assert end.answer.confidence == 0.0 and "show no difference" in end.answer.reason
 
 
 def test_a_command_that_shows_no_number_is_inconclusive() -> None:
