@@ -216,6 +216,15 @@ def test_a_traced_run_that_fails_before_it_comes_to_any_of_their_code_clears_non
     assert always.answer and always.answer.exit_code == 1 and "with everything reverted" in always.answer.reason
 
 
+def test_what_is_in_force_in_no_traced_run_is_not_tried_thrice_again() -> None:
+    def run(parts: frozenset[str], wanted: Wanted, number: int) -> str:
+        return "void" if parts else "good"
+
+    end = play(run, 3, trace=True)
+    assert end.answer and end.answer.exit_code == 4 and "everything reverted was skipped" in end.answer.reason
+    assert [record.phase for record in end.records if record.kind == "void"] == ["trace"] * 3
+
+
 def test_what_a_failing_traced_run_did_not_reach_is_not_forgotten() -> None:
     # It fails at 2 before the code of 4 is reached.
     end = play(traced("f2 or f4", ("1", "3", "4")), 6, trace=True)
