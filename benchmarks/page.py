@@ -18,7 +18,7 @@ from benchmarks.measure import Row
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
-Made by `make bench`; one section alone: `python -m benchmarks speed` (or `port`, `bisection`). Within a section variants take turns in one run, and what
+Made by `make bench`; one section alone: `python -m benchmarks speed` (or `port`, `new`, `bisection`). Within a section variants take turns in one run, and what
 is compared are medians over the same rounds, so that the machine's noise hits both sides alike. What is random has a fixed seed.
 """
 SECTIONS = {
@@ -30,6 +30,10 @@ SECTIONS = {
         "Port",
         "How right `prtoggle port` is where the answer is known some other way: by SGLang's own toggle of that release, by a mechanical drift that is applied to the "
         "fixed and the reverted text alike, and by `git merge-file` where it merges cleanly.",
+    ),
+    "new": (
+        "New",
+        "How right `prtoggle new` is: real changes between two releases of well-known packages, taken out of the newer one, beside the older one's syntax trees.",
     ),
     "bisection": (
         "Bisect",

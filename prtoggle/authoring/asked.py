@@ -39,8 +39,7 @@ from prtoggle.spec import ONLY_PART, Fix, Origin
 from prtoggle.yamlfile import loads
 
 _PAGE = "guides/write-a-reverse-patch#3-let-it-be-written"
-
-PAGE = "guides/write-a-reverse-patch#3-let-it-be-written"
+_STAYS = "guides/write-a-reverse-patch#what-cannot-be-taken-out"
 """Where it is said what stays."""
 
 
@@ -147,7 +146,7 @@ def _of_diff(asked: Asked, index: Index) -> Change:
     shown = ", ".join(diff.paths[:3]) + (f" and {len(diff.paths) - 3} more" if len(diff.paths) > 3 else "")
     if not names:
         raise RefusedError(
-            f"{name} changes {shown}: no module of a package, so nothing can be taken out at run time", page=PAGE
+            f"{name} changes {shown}: no module of a package, so nothing can be taken out at run time", page=_STAYS
         )
     raise RefusedError(
         f"{name} changes {shown}, and no package of that is installed here",
@@ -210,14 +209,14 @@ def _without(change: Change, found: Sequence[Part], broken: Sequence[tuple[Part,
 
 def _nothing(change: Change) -> RefusedError:
     problems = [
-        RefusedError(f"{left.path} cannot be taken out at run time: {left.why}", page=PAGE)
+        RefusedError(f"{left.path} cannot be taken out at run time: {left.why}", page=_STAYS)
         for left in change.left
         if left.kind == REFUSED
     ]
     if problems:
-        return problems[0] if len(problems) == 1 else MalformedError(tuple(problems), page=PAGE)
+        return problems[0] if len(problems) == 1 else MalformedError(tuple(problems), page=_STAYS)
     shown = "; ".join(f"{left.path}: {left.why}" for left in change.left[:5])
-    return RefusedError(f"nothing of {change.came} can be taken out at run time", hint=shown, page=PAGE)
+    return RefusedError(f"nothing of {change.came} can be taken out at run time", hint=shown, page=_STAYS)
 
 
 def _subjects(asked: Asked, home: Package, more: Sequence[Package], index: Index) -> list[Subject]:
