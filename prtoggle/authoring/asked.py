@@ -20,7 +20,7 @@ from prtoggle.authoring import folder
 from prtoggle.authoring.between import between
 from prtoggle.authoring.change import REFUSED, Change, Left, Pair
 from prtoggle.authoring.commit import of_commit
-from prtoggle.authoring.holders import named, one, with_one_of
+from prtoggle.authoring.holders import label_of, named, one, with_one_of
 from prtoggle.authoring.lacking import lacking
 from prtoggle.authoring.parts import Part, parts, texts
 from prtoggle.authoring.ranges import proposed
@@ -36,6 +36,7 @@ from prtoggle.packages import Package
 from prtoggle.proposal.writing import Unwritable
 from prtoggle.releases import Index
 from prtoggle.spec import ONLY_PART, Fix, Origin
+from prtoggle.verdict import Verdict
 from prtoggle.yamlfile import loads
 
 _PAGE = "guides/write-a-reverse-patch#3-let-it-be-written"
@@ -107,6 +108,8 @@ def answer(asked: Asked, index: Index, *, dry: bool = False) -> Answer:
         ranges = proposed(change.home.name, first)
         fix = _loaded(asked.number, title, change, found, ranges, where)
         home, met = proven(fix, change), tried(fix, change, subjects)
+        if asked.releases:
+            met = replace(met, seen=tuple(_older(each, change.older) for each in met.seen))
     files = {
         "revert.yaml": document(asked.number, title, change, found, ranges, where / "revert.yaml"),
         "scenario.py": folder.scenario(asked.number, title),
@@ -137,7 +140,7 @@ def _of_diff(asked: Asked, index: Index) -> Change:
         if not any(_there(path, package) for path in diff.paths):
             continue
         try:
-            return taken_back(diff, package, package.label)
+            return taken_back(diff, package, label_of(package))
         except MalformedError as error:
             if best is None or len(error.problems) < len(best.problems):
                 best = error
@@ -225,7 +228,7 @@ def _subjects(asked: Asked, home: Package, more: Sequence[Package], index: Index
     here = installed.find(home.name)
     if here is not None:
         found.append(here)
-    subjects = [Subject(each.name, each.label, each.version, each, None) for each in found]
+    subjects = [Subject(each.name, label_of(each), each.version, each, None) for each in found]
     subjects += named(asked.against, home.name, index)
     unique: dict[str, Subject] = {}
     for subject in subjects:
@@ -245,6 +248,13 @@ def _loaded(number: str, title: str, change: Change, found: Sequence[Part], rang
             hint="write the reverse patch by hand",
             page=_PAGE,
         ) from None
+
+
+def _older(seen: Seen, label: str) -> Seen:
+    """What is seen in the release that the older text is from: it need not be told by its text."""
+    if seen.release != label or seen.verdict != Verdict.ROT.value:
+        return seen
+    return replace(seen, verdict="without it", healthy=True, reason="no pattern tells (unfixed)", nearest="", hint="")
 
 
 def _title(found: Sequence[Part]) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from prtoggle.authoring.change import REFUSED, Change, Left, Pair, added, classify, deleted, module_name, paired
 from prtoggle.authoring.classes import base_names, inherited, members, own_calls
+from prtoggle.authoring.holders import label_of
 from prtoggle.authoring.splice import Unspliced, spliced
 from prtoggle.edits.scope import Scope, resolve
 from prtoggle.edits.text import SourceText
@@ -30,10 +31,10 @@ def between(newer: Package, older: Package, *, only: Sequence[str] = ()) -> Chan
         RefusedError: a named definition cannot be taken back alone.
     """
     pairs, left = _named(newer, older, only) if only else _all(newer, older)
-    came = f"{older.label} to {newer.label}"
+    came = f"{label_of(older)} to {label_of(newer)}"
     if only:
         came += f", {', '.join(only)} alone"
-    return Change(newer, newer.label, came, older.label, tuple(pairs), tuple(left))
+    return Change(newer, label_of(newer), came, label_of(older), tuple(pairs), tuple(left))
 
 
 def _files(package: Package) -> dict[str, Path]:

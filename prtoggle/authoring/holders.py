@@ -8,6 +8,7 @@ Example::
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -51,6 +52,17 @@ def one(text: str, only: str | None, index: Index) -> Package:
     return found
 
 
+def label_of(package: Package) -> str:
+    """What a package is called: by its version, else by where it is."""
+    return package.label if package.version else f"{package.name} in {_shown(Path(package.where).parent)}"
+
+
+def _shown(path: Path) -> str:
+    here = Path.cwd().resolve()
+    real = path.resolve()
+    return os.path.join(os.curdir, real.relative_to(here)) if real.is_relative_to(here) else str(path)
+
+
 def named(texts: Iterable[str], name: str, index: Index) -> Iterator[Subject]:
     """Every release that ``texts`` name, of the package ``name``."""
     for text in texts:
@@ -60,7 +72,7 @@ def named(texts: Iterable[str], name: str, index: Index) -> Iterator[Subject]:
             problem = release.problem
             if package is None and problem is None:
                 problem = InconclusiveError(f"{release.label} has no package {name}")
-            label = package.label if package else release.label
+            label = label_of(package) if package else release.label
             version = release.version or (package.version if package else "")
             yield Subject(name, label, version, package, None, problem)
 

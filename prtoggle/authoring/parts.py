@@ -119,7 +119,7 @@ def _unit(pair: Pair, made: Made) -> str:
     around = _outermost_function(pair.fixed, line) if first.end > first.start else ""
     if around:
         return around
-    bound = _bound(pair.fixed.text[first.start : first.end]) or _bound(first.new)
+    bound = _bound(pair.fixed.text[first.start : first.end]) or _bound(first.new) or _around(pair.fixed, made, line)
     own = ".".join(each for each in (made.qualname, bound) if each)
     return own or f"line {line}"
 
@@ -131,6 +131,17 @@ def _outermost_function(source: SourceText, line: int) -> str:
         scope = resolve(source, name) if name else None
         if isinstance(scope, Scope) and not isinstance(scope.node, ast.ClassDef | ast.Module):
             return name
+    return ""
+
+
+def _around(source: SourceText, made: Made, line: int) -> str:
+    """What the statement of a module or class binds that stands at ``line``."""
+    scope = resolve(source, made.qualname)
+    for each in scope.node.body if isinstance(scope, Scope) else ():
+        if each.lineno <= line <= (each.end_lineno or each.lineno):
+            if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
+                return "docstring"
+            return next(iter(sorted(bound_at_top([each]))), "")
     return ""
 
 

@@ -194,10 +194,15 @@ def _reason(each: Seen) -> str:
         return each.reason
     results: dict[str, list[str]] = {}
     for definition in each.definitions:
-        results.setdefault(definition.result, []).append(definition.name)
+        results.setdefault(definition.result, []).append(_shown(definition.name))
     return f"{each.reason}; as before: " + "; ".join(
         f"{', '.join(names)} {result}" for result, names in results.items()
     )
+
+
+def _shown(definition: str) -> str:
+    owner, _, last = definition.rpartition(".")
+    return definition if last != "<body>" else f"the body of {owner}" if owner else "what is outside of definitions"
 
 
 def _data(found: Answer, written: tuple[Path, ...]) -> dict[str, Any]:

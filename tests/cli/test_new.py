@@ -214,6 +214,19 @@ def test_releases_come_from_the_users_own_pip(engines: World) -> None:
     assert several.code == 2 and "nearest: engine==1.3" in several.err
 
 
+def test_folders_without_a_version_are_told_apart_by_where_they_are(engines: World) -> None:
+    for name, text in (
+        ("before", "LIMIT = 4\n\n\ndef f(a): return a\n"),
+        ("after", "LIMIT = 4\n\n\ndef f(a): return a + 1\n"),
+    ):
+        engines.package("motor", "", into=engines.here / name, core=text)
+    ran = engines.run("new", "101", "--between", "./before", "./after")
+    assert ran.code == 0, ran.err
+    assert "101: applies in motor in ./after" in ran.err
+    assert "101: without it in motor in ./before: no pattern tells (unfixed)" in ran.err
+    assert "contains: say which releases of motor hold the fix" in ran.err and "title: say what the fix is" in ran.err
+
+
 def test_nothing_is_written_over(engines: World) -> None:
     command = ("new", "101", "--between", "./1.2", "./1.3")
     assert engines.run(*command).code == 0

@@ -159,3 +159,9 @@ def test_names_are_known_with_their_kind() -> None:
 
 def test_a_pattern_may_itself_speak_of_marks() -> None:
     assert problems("prtoggle_hole_0_ + $X", "prtoggle_hole_1_ + $X") == []
+
+
+def test_a_pattern_of_many_runs_is_parsed_at_once() -> None:
+    """Each run of arguments could be of three kinds: of thirty of them no list of all combinations is made."""
+    text = "\n".join(f"f{number}($...A{number})" for number in range(30))
+    assert len(parse(text).holes) == 30
