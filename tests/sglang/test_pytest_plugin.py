@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.pytest_plugin.app import App
+from tests.pytest_plugin.conftest import app, cache
 from tests.sglang.harness import release
 
 pytest_plugins = "pytester"
+__all__ = ["app", "cache"]  # fixtures
 
 BUNDLED = """
     from prtoggle_fixes.pr24401_positions_zero_padding import scenario
