@@ -38,6 +38,11 @@ COPIED = "<dynamic-code>"
 """What cloudpickle names as the file of a function that it sent by value."""
 
 
+_NO_LINKS: set[str] = set()
+"""File names that are no symbolic links. They are looked at once: every look at a file lets go of the interpreter lock,
+and beside threads that are busy the wait until it comes back is longer than all the rest."""
+
+
 class Files(dict[str, str]):
     """Which of some files the file name of a code object means; empty where none. Code of a module that was imported
     through a symbolic link, or run by a relative path, names its file otherwise. COPIED may mean any."""
@@ -50,10 +55,19 @@ class Files(dict[str, str]):
 
     def __missing__(self, name: str) -> str:
         mine = ""
-        if not name.startswith("<") and (os.path.basename(name) in self._last or os.path.islink(name)):
+        if not name.startswith("<") and (os.path.basename(name) in self._last or _is_link(name)):
             mine = self._real.get(os.path.realpath(name), "")
         self[name] = mine
         return mine
+
+
+def _is_link(name: str) -> bool:
+    if name in _NO_LINKS:
+        return False
+    if os.path.islink(name):
+        return True
+    _NO_LINKS.add(name)
+    return False
 
 
 class Alive:
