@@ -265,16 +265,13 @@ def sampled(count: int = SAMPLE) -> list[Case]:
 def reason_of(outcome: Outcome) -> str:
     """A refusal without its names."""
     text = outcome.reason.splitlines()[0]
-    for known in (
-        "would be gone",
-        "in the older text",
-        "cannot be read",
-        "no edits could be written",
-        "comments and layout",
-    ):
-        if known in text:
-            return known
-    return text
+    known = {
+        "the older text has": "the older text imports what another module has no more",
+        "the older text uses": "the older text calls a method that is gone",
+        "would be gone": "the rest still uses what would be gone",
+        "no edits could be written": "no edits could be written",
+    }
+    return next((reason for words, reason in known.items() if words in text), text)
 
 
 def rows(count: int = SAMPLE) -> list[Row]:
