@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from prtoggle.patching import writing
 from prtoggle.patching.store import Store
+from prtoggle.patching.trees import version_of
 from prtoggle.patching.values import Entry, Journal, Out
 
 
@@ -33,7 +34,7 @@ class State:
     Attributes:
         parts: what is out; empty where that cannot be told.
         digests: path -> the hash of the file now; an empty string where there is no such file.
-        stale: the files that are neither as they were nor as prtoggle made them.
+        stale: the files that are neither as they were nor as prtoggle made them, or that another release brought.
     """
 
     store: Store
@@ -66,7 +67,8 @@ def look(store: Store) -> State:
     if journal is None:
         return State(store, Kind.LEFT if store.there else Kind.CLEAN)
     digests = {entry.path: digest_of(store, entry.path) for entry in journal.entries}
-    stale = tuple(entry for entry in journal.entries if digests[entry.path] not in entry.known)
+    others = _others(journal, store)
+    stale = tuple(entry for entry in journal.entries if not _ours(entry, digests[entry.path], others))
 
     def all_are(what: str) -> bool:
         return all(digests[entry.path] == texts(entry)[what] for entry in journal.entries)
@@ -80,6 +82,20 @@ def look(store: Store) -> State:
     if all_are("was") and journal.was:
         return State(store, Kind.REVERTED, journal, journal.was, digests)
     return State(store, Kind.HALF, journal, (), digests)
+
+
+def _others(journal: Journal, store: Store) -> frozenset[str]:
+    """The packages that are there in another version by now: whoever installed it wrote all of their files anew."""
+    return frozenset(
+        name for name, version in journal.packages if version and version_of(name, store.root) not in ("", version)
+    )
+
+
+def _ours(entry: Entry, digest: str, others: frozenset[str]) -> bool:
+    """Whether the file is as it was or as prtoggle made it. A release without the fix may have the very text that
+    taking it out of another one made: to put that back would mix the two."""
+    packages = {module.partition("/")[0].removesuffix(".py") for module in entry.modules}
+    return digest == entry.before.sha256 or (digest in entry.known and not packages & others)
 
 
 def texts(entry: Entry) -> dict[str, str]:
