@@ -176,12 +176,20 @@ def _next(store: Store, entry: Entry | None, file: NewFile) -> Entry:
     kept = []
     for module in file.modules:
         for compiled in bytecode.compiled(store.file(module)):
-            its = writing.read(compiled)
+            its = _readable(compiled)
             if its is not None:
                 name = compiled.relative_to(store.root).as_posix()
                 kept.append(Compiled(name, writing.look(compiled, its)))
                 store.keep(name, its, kept[-1].look.mode)
     return Entry(file.path, file.modules, file.parts, look, digest, goal, tuple(kept))
+
+
+def _readable(compiled: Path) -> bytes | None:
+    """What Python compiled; None where we may not read it: it is made anew then."""
+    try:
+        return writing.read(compiled)
+    except RefusedError:
+        return None
 
 
 def _stage(store: Store, entry: Entry, goal: str, data: bytes | None) -> None:

@@ -90,8 +90,8 @@ class Store:
         """The journal; None where there is none. Raises RefusedError for one that cannot be read."""
         data = writing.read(self.folder / JOURNAL)
         if data is None:
-            if (self.folder / JOURNAL).exists():
-                raise RefusedError(f"{self.folder / JOURNAL} cannot be read", page=_PAGE)
+            if os.path.lexists(self.folder / JOURNAL):
+                raise RefusedError(f"{self.folder / JOURNAL} is no regular file", hint=REINSTALL, page=_PAGE)
             return None
         try:
             return read_journal(data)

@@ -12,12 +12,14 @@ Example::
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
 import stat
 from pathlib import Path
 
+from prtoggle.errors import RefusedError
 from prtoggle.patching.values import Look
 
 TEMPORARY = ".prtoggle-"
@@ -28,20 +30,35 @@ def sha256(data: bytes) -> str:
 
 
 def read(path: Path) -> bytes | None:
-    """The bytes of a regular file, no link followed at its end; None where there is none."""
+    """The bytes of a regular file, no link followed at its end; None where there is none. Raises RefusedError for one
+    that is there and cannot be read: it is not to be taken for one that is gone."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    except OSError:
-        return None
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            return None
+        raise _unreadable(path, error) from error
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
         with open(descriptor, "rb", closefd=False) as file:
             return file.read()
-    except OSError:
-        return None
+    except OSError as error:
+        raise _unreadable(path, error) from error
     finally:
         os.close(descriptor)
+
+
+_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)
+"""What is said of a name that is not there, or is that of something else: a link, a socket."""
+
+
+def _unreadable(path: Path, error: OSError) -> RefusedError:
+    return RefusedError(
+        f"{path} cannot be read: {error.strerror}",
+        hint="run it as the user that the files belong to" if isinstance(error, PermissionError) else "",
+        page="guides/edit-the-files-of-a-tree#when-it-is-refused",
+    )
 
 
 def look(path: Path, data: bytes) -> Look:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import py_compile
+import re
 import shutil
 import stat
 import subprocess
@@ -395,8 +396,42 @@ class TestReadOnly:
         assert self.refusal(theirs, "project.restore()") == ""
         assert theirs.snapshot() == before
 
+    def test_a_file_that_cannot_be_read_is_not_taken_for_one_that_changed(self, theirs: Project) -> None:
+        before = theirs.snapshot()
+        assert self.refusal(theirs) == ""
+        theirs.file("a").chmod(0o000)
+        assert f"{theirs.file('a')} cannot be read: Permission denied" in self.refusal(
+            theirs, "project.restore(force=True)"
+        )
+        theirs.file("a").chmod(before["engine/a.py"][2])
+        assert self.refusal(theirs, "project.restore()") == ""
+        assert theirs.snapshot() == before
+
+    @pytest.mark.parametrize("path", [".prtoggle", ".prtoggle/journal.json", ".prtoggle/files/*"])
+    def test_what_is_kept_and_cannot_be_read_is_not_taken_for_gone(self, theirs: Project, path: str) -> None:
+        before = theirs.snapshot()
+        assert self.refusal(theirs) == ""
+        kept = {each: each.stat().st_mode for each in sorted(theirs.site.glob(path))}
+        for each in kept:
+            each.chmod(0o000)
+        assert re.search(
+            "cannot be (read|opened|written to): Permission denied", self.refusal(theirs, "project.restore()")
+        )
+        for each, mode in kept.items():
+            each.chmod(mode)
+        assert self.refusal(theirs, "project.restore()") == ""
+        assert theirs.snapshot() == before
+
 
 class TestWhatSomebodyElseDid:
+    def test_a_release_that_never_had_the_fix_is_not_given_another_ones_text(self, project: Project) -> None:
+        project.revert("7/one")
+        project.metadata("1.1")  # pip installs it: its text is the one that the revert made
+        with pytest.raises(RefusedError, match=r"changed since .*a\.py \(it was engine 1\.2, and is engine 1\.1 now\)"):
+            project.restore()
+        assert project.restore(force=True).forgotten == (str(project.file("a")),)
+        assert project.texts() == ONE
+
     def test_an_upgrade_is_noticed_and_not_overwritten(self, project: Project) -> None:
         project.revert("7")
         project.metadata("1.3")
