@@ -95,7 +95,7 @@ def answer(asked: Asked, index: Index, *, dry: bool = False) -> Answer:
     """
     with tempfile.TemporaryDirectory(prefix="prtoggle-new-") as scratch:
         change, more = _change(asked, index, Path(scratch))
-        change, found = _parts(change)
+        change, found = _parts(change, hint="name what it needs too: --only PATH::NAME" if asked.only else "")
         title = asked.title or change.told.title or _title(found)
         where = (
             asked.out / f"pr{asked.number}_{folder.slug(title)}"
@@ -163,7 +163,7 @@ def _there(path: str, package: Package) -> bool:
     return module is not None and package.module_file(module) is not None
 
 
-def _parts(change: Change) -> tuple[Change, tuple[Part, ...]]:
+def _parts(change: Change, hint: str = "") -> tuple[Change, tuple[Part, ...]]:
     """The parts that can be taken out, and the change without the rest, which is named in ``left``.
 
     Raises:
@@ -171,7 +171,7 @@ def _parts(change: Change) -> tuple[Change, tuple[Part, ...]]:
     """
     while True:
         if not change.pairs:
-            raise _nothing(change)
+            raise _nothing(change, hint)
         try:
             made = {pair.module: edits(pair) for pair in change.pairs}
         except Unwritable as problem:
@@ -210,9 +210,9 @@ def _without(change: Change, found: Sequence[Part], broken: Sequence[tuple[Part,
     return replace(change, pairs=tuple(pairs), left=(*change.left, *left))
 
 
-def _nothing(change: Change) -> RefusedError:
+def _nothing(change: Change, hint: str) -> RefusedError:
     problems = [
-        RefusedError(f"{left.path} cannot be taken out at run time: {left.why}", page=_STAYS)
+        RefusedError(f"{left.path} cannot be taken out at run time: {left.why}", hint=hint, page=_STAYS)
         for left in change.left
         if left.kind == REFUSED
     ]

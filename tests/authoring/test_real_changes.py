@@ -40,6 +40,7 @@ def test_one_that_needs_what_is_gone_elsewhere_is_refused_by_name() -> None:
     there("httpx", "0.27.2", "0.28.0")
     found = judge(Case("httpx", "httpx", "0.27.2", "0.28.0", "httpx/_multipart.py", "FileField.__init__"))
     assert found.verdict == "refused" and "guess_content_type" in found.reason
+    assert "--only PATH::NAME" in found.reason
 
 
 @pytest.mark.parametrize("pair", [("requests", "requests", "2.32.3", "2.32.4"), ("pluggy", "pluggy", "1.3.0", "1.4.0")])
