@@ -62,8 +62,9 @@ def test_the_part_behind_a_cuda_error_is_found_and_each_trial_has_its_own_device
         }
         for trial in told["trials"]
     ]
-    evidence("bisect: which part a CUDA error comes from", culprits=told["culprits"], trials=trials, devices=count)
-    assert [culprit["parts"] for culprit in told["culprits"]] == [["24401/positions"]]
+    found = [culprit["parts"] for culprit in told["culprits"]]
+    evidence("bisect: which part a CUDA error comes from", culprits=found, trials=trials, devices=count)
+    assert found == [["24401/positions"]]
     # A trial that was given a GPU saw that one alone, and never two trials' GPUs are one device.
     given = {(tuple(trial["gpus"]), trial["device"][0]) for trial in trials if trial["gpus"]}
     assert len({device for _, device in given}) == len(given) == (count if count > 1 else 0)
