@@ -21,6 +21,13 @@ TREE_FOLDER = ".prtoggle"
 """The folder beside a package whose files ``prtoggle revert --tree`` changed."""
 
 
+def restore_words(tree: Path) -> str:
+    """The command that puts the files of ``tree`` back, as it can be given to a shell."""
+    import shlex
+
+    return f"prtoggle restore --tree {shlex.quote(str(tree))}"
+
+
 @dataclass(frozen=True)
 class Package:
     """One copy of a package.

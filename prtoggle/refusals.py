@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from prtoggle.edits.outcome import Missing, Several
 from prtoggle.errors import RefusedError
+from prtoggle.packages import restore_words
 from prtoggle.sources import Sighting
 from prtoggle.verdict import Decision, Verdict
 
@@ -50,7 +51,7 @@ def _hint(decision: Decision, seen: Sighting | None) -> str:
     is_diff = decision.fix.origin.kind == "diff"
     tree = decision.package.changed_tree
     if tree is not None and decision.verdict in _OF_ITS_FILES:
-        return f"prtoggle reverted files of this package: prtoggle restore --tree {tree} puts them back"
+        return f"prtoggle reverted files of this package: {restore_words(tree)} puts them back"
     if decision.verdict is Verdict.ROT and seen is not None:
         if isinstance(seen.outcome, Several):
             return (

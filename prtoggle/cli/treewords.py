@@ -18,6 +18,7 @@ import click
 from prtoggle.cli import render
 from prtoggle.cli.context import fixes_option
 from prtoggle.errors import UsageError
+from prtoggle.packages import restore_words
 
 if TYPE_CHECKING:
     from prtoggle.patching.answer import Answer
@@ -72,7 +73,7 @@ def report_tree(answer: Answer, as_json: bool, *, tree: Path) -> int:
         render.words(f"prtoggle: {note}")
     render.words(f"prtoggle: {_summary(answer, tree)}")
     if answer.reverted and not answer.dry_run:
-        render.words(f"prtoggle: to put it back: prtoggle restore --tree {answer.tree}")
+        render.words(f"prtoggle: to put it back: {restore_words(Path(answer.tree))}")
     return 0
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prtoggle.errors import RefusedError
+from prtoggle.packages import restore_words
 from prtoggle.patching.state import State
 from prtoggle.patching.trees import version_of
 
@@ -59,10 +60,25 @@ def stale_error(state: State) -> RefusedError:
     names = [str(state.store.file(entry.path)) for entry in state.stale]
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     first = state.stale[0]
+    kept = state.store.kept(first.path, first.before.sha256)
     return RefusedError(
         f"changed since prtoggle reverted {'it' if len(names) == 1 else 'them'}: {shown}{_upgrades(state)}",
-        hint=f"prtoggle restore --tree {root} --force puts the others back, leaves these as they are and forgets them; "
-        f"what {Path(first.path).name} was before is kept in {state.store.kept(first.path, first.before.sha256)}",
+        hint=f"{restore_words(root)} --force puts the others back, leaves these as they are and forgets them; "
+        f"until then what {Path(first.path).name} was before is kept in {kept}",
+        page="guides/edit-the-files-of-a-tree#when-it-is-refused",
+    )
+
+
+def lost_error(state: State) -> RefusedError:
+    """That files cannot be put back, since what was kept of them is not there."""
+    store, lost = state.store, state.lost
+    first = lost[0]
+    more = f" and of {len(lost) - 1} more" if len(lost) > 1 else ""
+    what = "was changed" if store.kept(first.path, first.before.sha256).exists() else "is gone"
+    return RefusedError(
+        f"what was kept of {first.path}{more} {what} ({store.kept(first.path, first.before.sha256)})",
+        hint=f"{restore_words(store.root)} --force puts the others back, leaves these as they are and forgets them; "
+        "to have these: reinstall the package, or check them out anew",
         page="guides/edit-the-files-of-a-tree#when-it-is-refused",
     )
 

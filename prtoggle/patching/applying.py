@@ -19,7 +19,7 @@ from pathlib import Path
 from prtoggle import selection as selections
 from prtoggle.errors import PrtoggleError, RefusedError, UsageError
 from prtoggle.library import Library
-from prtoggle.packages import Package
+from prtoggle.packages import Package, restore_words
 from prtoggle.patching import state as states
 from prtoggle.patching.answer import Answer, Changed, stale_error
 from prtoggle.patching.changing import NewFile, change, failed, mend, tidy
@@ -159,7 +159,7 @@ def settled(store: Store, *, dry_run: bool) -> tuple[State, str]:
     if dry_run:
         raise RefusedError(
             f"the files of {store.root} are half reverted: {half_words(state)}",
-            hint=f"prtoggle restore --tree {store.root}",
+            hint=restore_words(store.root),
             page="guides/edit-the-files-of-a-tree#when-it-was-killed",
         )
     mend(state)
@@ -201,7 +201,7 @@ def originals(package: Package) -> Sources:
 def same_patches(state: State, tree: Path, library: Library) -> None:
     """Raises RefusedError where the parts that are out would come out differently today: then the reverse patches are
     others than those that were applied."""
-    hint = f"prtoggle restore --tree {state.store.root} puts everything back; then revert what you want"
+    hint = f"{restore_words(state.store.root)} puts everything back; then revert what you want"
     try:
         now = {
             file.path: sha256(file.data)

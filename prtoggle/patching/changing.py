@@ -21,6 +21,7 @@ from pathlib import Path
 
 from prtoggle import __version__
 from prtoggle.errors import RefusedError
+from prtoggle.packages import restore_words
 from prtoggle.patching import bytecode, writing
 from prtoggle.patching.state import State, digest_of
 from prtoggle.patching.store import Store
@@ -62,6 +63,8 @@ def change(
     entries: list[Entry] = []
     renamed: list[Entry] = []
     try:
+        if state.journal is None:  # before anything is kept
+            store.write(Journal(f"prtoggle {__version__}", _now(), packages, (), (), ()))
         for path, file in wanted.items():
             entries.append(_next(store, known.get(path), file))
         entries += [
@@ -273,7 +276,7 @@ def _undone(state: State, entries: Sequence[Entry], renamed: Sequence[Entry], er
     except (OSError, RefusedError) as second:
         return RefusedError(
             f"{_words(error)}; and then, going back: {_words(second)}; files of {store.root} are half changed",
-            hint=f"mend that, then: prtoggle restore --tree {store.root}",
+            hint=f"mend that, then: {restore_words(store.root)}",
             page=_PAGE,
         )
     return failed(error, "nothing was changed") if isinstance(error, OSError) else error

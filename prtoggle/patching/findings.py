@@ -12,10 +12,11 @@ from pathlib import Path
 
 from prtoggle.errors import RefusedError
 from prtoggle.finding import Finding
+from prtoggle.packages import restore_words
 from prtoggle.patching import state as states
-from prtoggle.patching.answer import stale_error
+from prtoggle.patching.answer import lost_error, stale_error
 from prtoggle.patching.applying import half_words
-from prtoggle.patching.state import Kind
+from prtoggle.patching.state import Kind, State
 from prtoggle.patching.store import Store
 from prtoggle.patching.trees import stores_in
 
@@ -38,19 +39,30 @@ def findings(named: Iterable[Path], installed: Iterable[Path] = ()) -> Iterator[
 
 
 def _finding(store: Store) -> Finding:
-    back = f"prtoggle restore --tree {store.root}"
+    back = restore_words(store.root)
     try:
         state = states.look(store)
+        if state.stale:
+            raise stale_error(state)
+        if state.lost:
+            raise lost_error(state)
     except RefusedError as error:
         return Finding(NAME, "bad", error.what, error.hint)
-    if state.kind is Kind.STALE:
-        stale = stale_error(state)
-        return Finding(NAME, "bad", stale.what, stale.hint)
     if state.kind is Kind.HALF:
         return Finding(NAME, "bad", f"{store.root} is half reverted: {half_words(state)}", back)
     if state.untidy or state.kind is not Kind.REVERTED:
-        what = f"a command that was killed left files of its own in {store.root}; nothing else is wrong there"
-        return Finding(NAME, "warning", what, back)
+        return Finding(NAME, "warning", _left(state), f"{back} clears it away")
     parts = ", ".join(dict.fromkeys(part.name for part in state.parts))
     names = ", ".join(entry.path for entry in state.changed)
     return Finding(NAME, "warning", f"{parts} reverted in the files of {store.root}: {names}", f"{back} puts them back")
+
+
+def _left(state: State) -> str:
+    """What lies about in a tree in which nothing is wrong."""
+    if state.untidy or not state.entries:
+        return f"a command that was killed left files of its own in {state.store.root}; nothing else is wrong there"
+    names = ", ".join(entry.path for entry in state.entries)
+    return (
+        f"what prtoggle reverted in {state.store.root} was put back by something else (an installation, git): {names} "
+        "as before, and what was kept of them is still there"
+    )

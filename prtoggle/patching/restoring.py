@@ -18,7 +18,7 @@ from prtoggle import selection as selections
 from prtoggle.errors import SelectionError
 from prtoggle.library import Library
 from prtoggle.patching import state as states
-from prtoggle.patching.answer import Answer, Changed, stale_error
+from prtoggle.patching.answer import Answer, Changed, lost_error, stale_error
 from prtoggle.patching.applying import held, parts_of, planned, same_patches, settled, switch
 from prtoggle.patching.changing import put_back
 from prtoggle.patching.state import Kind, State
@@ -79,11 +79,15 @@ def _everything(store: Store, *, force: bool, dry_run: bool) -> Answer:
     state = states.look(store)
     if state.kind is Kind.STALE and not force:
         raise stale_error(state)
-    entries = tuple(entry for entry in state.entries if entry not in state.stale)
+    lost = state.lost
+    if lost and not force:
+        raise lost_error(state)
+    left = (*state.stale, *lost)
+    entries = tuple(entry for entry in state.entries if entry not in left)
     changed = tuple(
         Changed(entry.path, (), state.digests[entry.path], entry.before.sha256)
         for entry in state.changed
-        if entry not in state.stale
+        if entry not in left
     )
     parts = state.parts or (state.journal.parts if state.journal and changed else ())
     if not dry_run:
@@ -93,7 +97,7 @@ def _everything(store: Store, *, force: bool, dry_run: bool) -> Answer:
         state.journal.packages if state.journal else (),
         restored=tuple(dict.fromkeys(part.name for part in parts)),
         files=changed,
-        forgotten=tuple(str(store.file(entry.path)) for entry in state.stale),
+        forgotten=tuple(str(store.file(entry.path)) for entry in left),
         dry_run=dry_run,
     )
 

@@ -54,6 +54,12 @@ class State:
         return tuple(entry for entry in self.entries if self.digests[entry.path] != entry.before.sha256)
 
     @property
+    def lost(self) -> tuple[Entry, ...]:
+        """The files that prtoggle changed and that cannot be put back: what was kept of them is not there."""
+        mine = (entry for entry in self.changed if entry not in self.stale)
+        return tuple(entry for entry in mine if not self.store.holds(entry.path, entry.before.sha256))
+
+    @property
     def untidy(self) -> bool:
         """Whether a process was killed here: something lies about that it made."""
         names = {writing.temporary(self.store.file(entry.path)) for entry in self.entries}

@@ -19,7 +19,7 @@ from pathlib import Path
 from prtoggle.errors import RefusedError
 from prtoggle.packages import TREE_FOLDER as FOLDER
 from prtoggle.patching import writing
-from prtoggle.patching.values import Entry, Journal, read_journal, written
+from prtoggle.patching.values import Entry, Journal, OtherFormatError, read_journal, written
 
 _PAGE = "guides/edit-the-files-of-a-tree#when-it-is-refused"
 
@@ -43,8 +43,12 @@ class Store:
 
     @property
     def there(self) -> bool:
-        """Whether there is one: something was changed, or somebody was about to."""
-        return self.folder.is_dir()
+        """Whether something of prtoggle's is in it: something was changed, or somebody was about to."""
+        try:
+            found = os.listdir(self.folder)
+            return not found or not {JOURNAL, LOCK, FILES, NEW, *_TEXTS}.isdisjoint(found)
+        except OSError:
+            return self.folder.is_dir()  # one that we may not look into
 
     @property
     def lock(self) -> Path:
@@ -67,12 +71,19 @@ class Store:
             raise RefusedError(f"what was kept of {path} {what} ({file})", hint=REINSTALL, page=_PAGE)
         return data
 
+    def holds(self, path: str, digest: str) -> bool:
+        """Whether the kept bytes are there, and are those."""
+        data = writing.read(self.kept(path, digest))
+        return data is not None and writing.sha256(data) == digest
+
     def make(self) -> None:
         """The folder is there. Raises RefusedError where it cannot be."""
         try:
             if self.folder.is_symlink():
                 raise RefusedError(f"{self.folder} is a link, expected a folder of prtoggle", page=_PAGE)
-            if not self.there:
+            if self.folder.exists() and not self.folder.is_dir():
+                raise RefusedError(f"{self.folder} is a file, expected a folder of prtoggle", page=_PAGE)
+            if not self.folder.exists():
                 self.folder.mkdir()
                 writing.sync_folder(self.root)
             (self.folder / FILES).mkdir(exist_ok=True)
@@ -92,11 +103,18 @@ class Store:
         if data is None:
             if os.path.lexists(self.folder / JOURNAL):
                 raise RefusedError(f"{self.folder / JOURNAL} is no regular file", hint=REINSTALL, page=_PAGE)
+            if _files(self.folder / FILES):
+                raise RefusedError(
+                    f"{self.folder / JOURNAL} is gone, and says of which files those in {self.folder / FILES} are",
+                    hint=f"copy it from where the tree came from; or {REINSTALL}",
+                    page=_PAGE,
+                )
             return None
         try:
             return read_journal(data)
         except ValueError as error:
-            raise RefusedError(f"{self.folder / JOURNAL} is no journal: {error}", hint=REINSTALL, page=_PAGE) from None
+            hint = "use the prtoggle that changed the files" if isinstance(error, OtherFormatError) else REINSTALL
+            raise RefusedError(f"{self.folder / JOURNAL} is no journal: {error}", hint=hint, page=_PAGE) from None
 
     def write(self, journal: Journal) -> None:
         """The journal is on the disk."""
@@ -123,21 +141,22 @@ class Store:
             writing.make(kept, self.file(path).read_bytes())
 
     def tidy(self, journal: Journal | None) -> None:
-        """Only what ``journal`` needs is kept; nothing without one. To be called under the lock."""
-        if journal is None and not writing.discard(self.folder / JOURNAL):
-            return
+        """Only what ``journal`` needs is kept; nothing without one. To be called under the lock. The journal goes last:
+        nothing is kept of which none says what it is."""
         needed = {self.kept(*each) for entry in journal.entries for each in _needed(entry)} if journal else set()
         for file in _files(self.folder / FILES):
             if file not in needed:
                 writing.discard(file)
         writing.discard(self.folder / NEW)
+        if journal is None and not _files(self.folder / FILES):
+            writing.sync_folder(self.folder / FILES)
+            writing.discard(self.folder / JOURNAL)
 
     def leave(self) -> None:
         """The folder is gone where there is no journal in it. The last thing that is done under the lock."""
-        if (self.folder / JOURNAL).exists():
+        if (self.folder / JOURNAL).exists() or _files(self.folder / FILES):
             return
-        self.tidy(None)
-        for name in (*_TEXTS, LOCK):
+        for name in (NEW, *_TEXTS, LOCK):
             writing.discard(self.folder / name)
         for folder in (self.folder / FILES, self.folder):
             try:

@@ -118,34 +118,62 @@ def read_journal(data: bytes) -> Journal:
     try:
         found: dict[str, Any] = json.loads(data)
         if found["format"] != FORMAT:
-            raise ValueError(f"its format is {found['format']}, and this version of prtoggle reads {FORMAT}")
+            raise OtherFormatError(f"its format is {found['format']}, and this version of prtoggle reads {FORMAT}")
         return Journal(
-            str(found["by"]),
-            str(found["time"]),
-            tuple((str(name), str(version)) for name, version in found["packages"]),
-            tuple(Out(**each) for each in found["was"]),
-            tuple(Out(**each) for each in found["parts"]),
-            tuple(_entry(each) for each in found["entries"]),
+            _text(found["by"]),
+            _text(found["time"]),
+            tuple((_text(name), _text(version)) for name, version in found["packages"]),
+            tuple(map(_out, found["was"])),
+            tuple(map(_out, found["parts"])),
+            tuple(map(_entry, found["entries"])),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from None
 
 
+class OtherFormatError(ValueError):
+    """A journal that another version of prtoggle wrote."""
+
+
 def _entry(found: dict[str, Any]) -> Entry:
-    compiled = tuple(Compiled(_inside(each["path"]), Look(**each["look"])) for each in found["compiled"])
     return Entry(
         _inside(found["path"]),
-        tuple(_inside(each) for each in found["modules"]),
-        tuple(map(str, found["parts"])),
-        Look(**found["before"]),
-        str(found["was"]),
-        str(found["goal"]),
-        compiled,
+        tuple(map(_inside, found["modules"])),
+        tuple(map(_text, found["parts"])),
+        _look(found["before"]),
+        _text(found["was"]),
+        _text(found["goal"]),
+        tuple(Compiled(_inside(each["path"]), _look(each["look"])) for each in found["compiled"]),
     )
 
 
-def _inside(path: str) -> str:
+def _look(found: dict[str, Any]) -> Look:
+    numbers = (_number(found[name]) for name in ("mode", "uid", "gid", "mtime_ns"))
+    return Look(_text(found["sha256"]), *numbers)
+
+
+def _out(found: dict[str, Any]) -> Out:
+    name = _text(found["name"])
+    if not is_diff(name) and not name.partition("/")[0].isdecimal():
+        raise ValueError(f"{name!r} is the name of no part")
+    return Out(name, _text(found["project"]), _text(found["package"]))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} stands where a text is expected")
+    return value
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int):
+        raise ValueError(f"{value!r} stands where a number is expected")
+    return value
+
+
+def _inside(value: object) -> str:
+    path = _text(value)
     pure = PurePosixPath(path)
-    if pure.is_absolute() or ".." in pure.parts or not pure.parts:
+    if pure.is_absolute() or ".." in pure.parts or not pure.parts or "\0" in path:
         raise ValueError(f"{path!r} leads out of the tree")
     return path

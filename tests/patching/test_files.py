@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import py_compile
 import re
@@ -17,6 +18,7 @@ import pytest
 
 from prtoggle.errors import RefusedError, SelectionError, UsageError
 from prtoggle.patching.bytecode import another_time, compiled
+from prtoggle.patching.findings import findings
 from prtoggle.patching.state import Kind, look
 from prtoggle.patching.store import Store
 from tests.patching.project import ALL, BOTH, FIX, FIXED, ONE, A, Project, snapshot
@@ -165,6 +167,29 @@ class TestPlaces:
         journal.write_text(journal.read_text().replace("engine/a.py", "../a.py"))
         with pytest.raises(RefusedError, match="leads out of the tree"):
             project.restore()
+
+    @pytest.mark.parametrize(
+        ("this", "that", "why"),
+        [
+            ('"mode": 420', '"mode": "x"', "'x' stands where a number is expected"),
+            ('"name": "7/one"', '"name": "seven"', "'seven' is the name of no part"),
+            ('"path": "engine/a.py"', '"path": "engine/\\u0000.py"', "leads out of the tree"),
+            ('"was": "', '"was": 5, "x": "', "5 stands where a text is expected"),
+            ('"format": 1', '"format": 2', "this version of prtoggle reads 1\n  hint: use the prtoggle that changed"),
+            ('"entries"', '"others"', "KeyError: 'entries'"),
+            ("{", "[", "is no journal: "),
+        ],
+    )
+    def test_a_journal_that_somebody_edited_is_none(self, project: Project, this: str, that: str, why: str) -> None:
+        project.revert("7")
+        before = project.texts()
+        journal = project.site / ".prtoggle" / "journal.json"
+        assert this in journal.read_text()
+        journal.write_text(journal.read_text().replace(this, that))
+        for command in (project.restore, lambda: project.restore("7/one"), lambda: project.revert("7")):
+            with pytest.raises(RefusedError, match=why.replace("(", r"\(")):
+                command()
+        assert project.texts() == before
 
 
 class TestDryRuns:
@@ -489,13 +514,53 @@ class TestWhatSomebodyElseDid:
         for file in (project.site / ".prtoggle" / "files").iterdir():
             file.write_text("no\n")
         before = project.snapshot()
-        with pytest.raises(RefusedError, match=r"what was kept of engine/a\.py was changed .*; nothing was changed"):
+        with pytest.raises(RefusedError, match=r"what was kept of engine/a\.py and of 1 more was changed "):
             project.restore()
         assert project.snapshot() == before
 
+    def test_where_one_of_the_kept_files_is_gone_the_others_can_be_put_back(self, project: Project) -> None:
+        project.revert("7")
+        store = Store(project.site)
+        store.kept("engine/a.py", hashlib.sha256(A.encode()).hexdigest()).unlink()
+        with pytest.raises(
+            RefusedError, match=r"what was kept of engine/a\.py is gone .*\n  hint: .* --force puts the others"
+        ):
+            project.restore()
+        (finding,) = findings([project.site])
+        assert (finding.state, "is gone" in finding.what) == ("bad", True)
+        assert project.restore(force=True).forgotten == (str(project.file("a")),)
+        assert project.texts() == {"a": ALL["a"], "b": FIXED["b"]}
+
+    def test_where_the_journal_is_gone_what_was_kept_stays(self, project: Project) -> None:
+        before = project.snapshot()
+        project.revert("7")
+        journal = project.site / ".prtoggle" / "journal.json"
+        text = journal.read_bytes()
+        journal.unlink()
+        for command in (project.restore, lambda: project.restore(force=True), lambda: project.revert("7/one")):
+            with pytest.raises(RefusedError, match=r"journal\.json is gone"):
+                command()
+        journal.write_bytes(text)
+        project.restore()
+        assert project.snapshot() == before
+
+    def test_a_file_of_somebody_else_in_the_folder_stays_and_is_no_news(self, project: Project) -> None:
+        project.revert("7")
+        (project.site / ".prtoggle" / "notes").write_text("mine\n")
+        project.restore()
+        assert os.listdir(project.site / ".prtoggle") == ["notes"]
+        assert look(Store(project.site)).kind is Kind.CLEAN
+
+    def test_files_that_an_installation_wrote_anew_are_not_said_to_come_from_a_killed_command(
+        self, project: Project
+    ) -> None:
+        project.revert("7/one")
+        project.write("a", A)
+        (finding,) = findings([project.site])
+        assert finding.state == "warning" and "put back by something else" in finding.what
+
     def test_a_file_that_is_not_as_it_was_installed_is_refused(self, project: Project) -> None:
         import base64
-        import hashlib
 
         digest = base64.urlsafe_b64encode(hashlib.sha256(b"other\n").digest()).rstrip(b"=").decode()
         record = project.site / "engine-1.2.dist-info" / "RECORD"
