@@ -62,9 +62,23 @@ class Package:
 
     @property
     def changed_tree(self) -> Path | None:
-        """The folder that the package lies in, where prtoggle changed files of it; None where it did not."""
+        """The folder that the package lies in (also by a link), where prtoggle changed files of it; None where it did
+        not."""
         top = self.locations[0] if self.locations else self.file
-        return top.parent if top is not None and (top.parent / TREE_FOLDER).is_dir() else None
+        parents = () if top is None else (top.parent, top.resolve().parent)
+        return next((parent for parent in parents if (parent / TREE_FOLDER).is_dir()), None)
+
+    @property
+    def out_of_files(self) -> frozenset[str]:
+        """The names of the parts that prtoggle took out of its files."""
+        import json
+
+        tree = self.changed_tree
+        try:
+            found = json.loads((tree / TREE_FOLDER / "journal.json").read_bytes()) if tree else {"parts": ()}
+            return frozenset(part["name"] for part in found["parts"] if part["package"] == self.name)
+        except (OSError, ValueError, KeyError, TypeError):
+            return frozenset()  # `prtoggle doctor` says what is wrong with it
 
     def module_file(self, module: str) -> Path | None:
         """The source file of ``module`` (a dotted name within this package), or None."""

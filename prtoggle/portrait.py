@@ -17,6 +17,7 @@ from prtoggle.errors import PrtoggleError, UsageError
 from prtoggle.library import Library
 from prtoggle.packages import Package
 from prtoggle.plan import Plan, choose, decisions, make
+from prtoggle.refusals import back_into_files
 from prtoggle.selection import Selection
 from prtoggle.sources import Sources
 from prtoggle.spec import Fix, Variant
@@ -92,7 +93,10 @@ def data(seen: Portrait) -> dict[str, Any]:
                 "version": each.package.version,
                 "where": each.package.where,
                 "origin": {"kind": each.fix.origin.kind, "where": each.fix.origin.where},
-                "parts": {d.part: {"verdict": d.verdict.value, "reason": d.reason} for d in each.decisions},
+                "parts": {
+                    d.part: {"verdict": d.verdict.value, "reason": d.reason, "restore": back_into_files(d)}
+                    for d in each.decisions
+                },
                 "reverted": list(each.plan.in_force) if each.plan else [],
                 "refused": each.refused,
             }

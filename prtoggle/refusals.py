@@ -47,6 +47,13 @@ _OF_ITS_FILES = (Verdict.ROT, Verdict.HALF, Verdict.ALREADY, Verdict.NOT_SEEN)
 """What files that ``prtoggle revert --tree`` changed can look like."""
 
 
+def back_into_files(decision: Decision) -> str:
+    """The command that puts the part back into the files that ``prtoggle revert --tree`` took it out of, or nothing."""
+    tree = decision.package.changed_tree
+    out = tree is not None and decision.verdict in _OF_ITS_FILES and decision.name in decision.package.out_of_files
+    return restore_words(tree) if tree is not None and out else ""
+
+
 def _hint(decision: Decision, seen: Sighting | None) -> str:
     is_diff = decision.fix.origin.kind == "diff"
     tree = decision.package.changed_tree

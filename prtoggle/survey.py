@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PartHere:
-    """What one part would do in one package. ``chosen`` where a bare selection of the fix takes it out."""
+    """What one part would do in one package. ``chosen`` where a bare selection of the fix takes it out; ``restore`` is
+    the command that puts it back into the files, where ``prtoggle revert --tree`` took it out of them."""
 
     part: str
     verdict: str
@@ -34,6 +35,7 @@ class PartHere:
     nearest: str = ""
     hint: str = ""
     page: str = ""
+    restore: str = ""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def survey(
 
 def _survey(request: Request, sources: Mapping[str, Sources]) -> list[FixHere]:
     from prtoggle.plan import choose, decisions
-    from prtoggle.refusals import refusal_of
+    from prtoggle.refusals import back_into_files, refusal_of
 
     chosen = {name: choose(request, source) for name, source in sources.items()}
     found = []
@@ -160,6 +162,7 @@ def _survey(request: Request, sources: Mapping[str, Sources]) -> list[FixHere]:
                         refusal.nearest if refusal else "",
                         refusal.hint if refusal else "",
                         refusal.page if refusal else "",
+                        back_into_files(decision),
                     )
                 )
             here.append(PackageHere(name, tuple(rows), shadow))

@@ -19,11 +19,12 @@ from typing import Any
 
 from prtoggle.installed import search_path
 from prtoggle.integrations import Integration, all_integrations
+from prtoggle.packages import TREE_FOLDER
 from prtoggle.runtime import cache, packagelines, sources
 from prtoggle.runtime.ownstate import own_state
 from prtoggle.survey import Survey
 
-FORMAT = b"1"
+FORMAT = b"2"
 _KIND = "survey"
 _METADATA = (".dist-info", ".egg-info")
 
@@ -79,6 +80,9 @@ def _key(found: sources.FoundFiles, path: Sequence[str]) -> str:
         parts.append(
             repr((name, locations, [_metadata(location) for location in locations])).encode("utf-8", "replace")
         )
+        parts += [
+            _digest(os.path.join(os.path.dirname(each), TREE_FOLDER, "journal.json")).encode() for each in locations
+        ]
         for integration in integrations:
             if integration.package == name:
                 parts.extend(_registry(integration, locations))

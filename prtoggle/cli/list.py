@@ -92,6 +92,11 @@ def star(fix: FixHere, part: str) -> str:
 
 
 def _why(package: PackageHere, index: int) -> str:
+    restore = package.parts[index].restore
+    return _state(package, index) + (f"; {restore} puts it back" if restore else "")
+
+
+def _state(package: PackageHere, index: int) -> str:
     part = package.parts[index]
     if package.shadowed_by:
         if part.applies:

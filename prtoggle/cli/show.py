@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from prtoggle.compare import Comparison
     from prtoggle.portrait import Here, Portrait
     from prtoggle.spec import Fix
+    from prtoggle.verdict import Decision
 
 _EPILOG = """\b
 Examples:
@@ -99,10 +100,17 @@ def _show_fix(fix: Fix) -> None:
 
 def _show_here(here: Here) -> None:
     render.out(f"{here.package.label}  {here.package.where}  ({here.fix.origin.kind})")
-    rows = [(decision.part, decision.verdict.value, decision.reason) for decision in here.decisions]
+    rows = [(decision.part, decision.verdict.value, _reason(decision)) for decision in here.decisions]
     render.table(rows, indent="  ")
     if here.refused:
         render.out(f"  refused: {here.refused}")
+
+
+def _reason(decision: Decision) -> str:
+    from prtoggle.refusals import back_into_files
+
+    restore = back_into_files(decision)
+    return decision.reason + (f"; {restore} puts it back" if restore else "")
 
 
 def _comparison(comparison: Comparison) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import sys
 from collections.abc import Callable
 
@@ -130,6 +132,26 @@ class TestWhatIsThere:
             )
             for tree in (engine.site, other / "python")
         }
+
+    @pytest.mark.parametrize("command", [("list",), ("show", "101")])
+    def test_list_and_show_name_the_command_that_puts_it_back(self, command: tuple[str, ...], engine: World) -> None:
+        back = f"prtoggle restore --tree {engine.site}"
+        engine.run("revert", "101/slice", "--tree", str(engine.site))
+        (row,) = [row for row in engine.run(*command).out.splitlines() if back in row]
+        assert "slice" in row and "already reverted" in row and row.endswith(f"; {back} puts it back")
+        assert f'"restore": "{back}"' in engine.run(*command, "--json").out
+        shutil.rmtree(engine.site / ".prtoggle")  # nothing can be put back any more, by that command
+        assert back not in engine.run(*command).out
+
+    def test_a_package_that_is_seen_by_a_link_is_told_of_too(self, engine: World) -> None:
+        engine.run("revert", "101", "--tree", str(engine.site))
+        other = engine.root / "other"
+        other.mkdir()
+        (other / "engine").symlink_to(engine.site / "engine")
+        paths = os.pathsep.join([str(engine.lib), str(other)])
+        assert (
+            f"prtoggle restore --tree {engine.site} puts it back" in engine.run("list", env={"PYTHONPATH": paths}).out
+        )
 
     def test_a_process_that_is_to_run_with_it_reverted_is_told_how_to_put_it_back(self, engine: World) -> None:
         engine.run("revert", "101/slice", "--tree", str(engine.site))
