@@ -250,7 +250,8 @@ def _in_path(target: PathTarget, library: Library, index: Index, selection: Sele
 def _shown(path: Path) -> str:
     """``path`` as seen from here where it lies below."""
     try:
-        return os.path.join(os.curdir, path.relative_to(Path.cwd()))
+        below = path.relative_to(Path.cwd())
+        return os.path.join(os.curdir, below) if below.parts else os.curdir
     except (ValueError, OSError):
         return str(path)
 

@@ -87,7 +87,7 @@ def option(parameter: click.Option) -> str:
     kind = parameter.type
     value = parameter.metavar or ("|".join(kind.choices) if isinstance(kind, click.Choice) else "")
     value = "" if parameter.is_flag else f" {value or 'TEXT'}"
-    names = ", ".join(f"`{name}{value}`" for name in parameter.opts).replace("|", "\\|")
+    names = ", ".join(f"`{name}{value}`" for name in (*parameter.opts, *parameter.secondary_opts)).replace("|", "\\|")
     words = _plain(" ".join((parameter.help or "").split()))
     if parameter.show_default and parameter.default is not None:
         words += f" Default: {parameter.default}."

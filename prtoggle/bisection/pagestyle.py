@@ -69,7 +69,7 @@ overflow-x:auto;font:13px/1.45 ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,mo
 .diff .plus{{background:var(--plus)}} .diff .minus{{background:var(--minus)}}
 .diff .file{{font-weight:600}} .diff .hunk{{color:var(--quiet)}}
 dl{{display:grid;grid-template-columns:max-content 1fr;gap:4px 18px;margin:8px 0}}
-dd{{margin:0;overflow-wrap:anywhere}}
+dd{{margin:0;overflow-wrap:anywhere}} dd,li{{white-space:pre-line}}
 .wide{{overflow-x:auto}}
 svg{{display:block;width:100%;min-width:640px;height:auto}}
 svg text{{font:12px system-ui,"DejaVu Sans",sans-serif;fill:var(--quiet)}}

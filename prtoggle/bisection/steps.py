@@ -239,7 +239,8 @@ class _Stand:
         if done is None:
             if len(runs) <= self.trials.RETRIES:
                 raise self._wait("trace", [everything])
-            self.notes.append(f"the traced run was no verdict ({runs[-1].why}), so nothing is set aside")
+            why = runs[-1].why.partition("\n")[0]  # a refusal's hints stand below it
+            self.notes.append(f"the traced run was no verdict ({why}), so nothing is set aside")
             return None
         if done.kind == "skip":
             self.notes.append(f"the traced run was skipped ({done.why}), so nothing is set aside")

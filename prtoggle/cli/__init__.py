@@ -40,7 +40,7 @@ COMMANDS = {
     "status": "Which processes run with which reverts.",
     "prove": "Run each scenario fixed and reverted: does it behave as claimed?",
     "bisect": "Which of many reverts makes a command fail, or keeps it from failing.",
-    "demo": "Both fixes that come with prtoggle, fixed and reverted side by side.",
+    "demo": "Two of the fixes that come with prtoggle, fixed and reverted side by side.",
     "new": "Write a reverse patch from a commit, a diff or two releases.",
     "port": "Propose a variant for a release that a fix does not apply to.",
     "explain": "A page of the documents: what the last line of an error names.",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from prtoggle.cli import render
+from prtoggle.cli import completion, render
 from prtoggle.cli.context import fixes_option, json_option
 from prtoggle.errors import UsageError
 
@@ -65,7 +65,13 @@ _NOT_SETTINGS = ("cmd", "fixes", "log", "resume", "undo", "report", "as_json")
 
 
 @click.command("bisect", epilog=_EPILOG, context_settings={"allow_interspersed_args": False})
-@click.option("--among", metavar="SEL", default="all", help="The suspects; else every fix that applies here.")
+@click.option(
+    "--among",
+    metavar="SEL",
+    default="all",
+    shell_complete=completion.selection,
+    help="The suspects; else every fix that applies here.",
+)
 @fixes_option
 @click.option("--timeout", metavar="T", callback=_seconds, help="End a trial after T: 90, 90s, 20m, 2h.")
 @click.option("--timeout-is", type=click.Choice(["bad", "skip"]), default=None, help="A trial ended so is a verdict.")

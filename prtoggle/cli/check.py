@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from prtoggle.check import UNAVAILABLE, Cell, Report
+from prtoggle.cli import completion, render
 from prtoggle.cli import releasematrix as matrix
-from prtoggle.cli import render
 from prtoggle.cli.context import against_options, fixes_option, json_option, parse_all
 from prtoggle.errors import see
 
@@ -46,7 +46,7 @@ had, or a case could not be run.
 
 
 @click.command("check", epilog=_EPILOG)
-@click.argument("selections", metavar="[SELECTION]...", nargs=-1)
+@click.argument("selections", metavar="[SELECTION]...", nargs=-1, shell_complete=completion.selection)
 @click.option(
     "--against",
     metavar="WHAT",

@@ -52,7 +52,7 @@ Exit codes: 0 both fixes behave as claimed; 1 one does not; 4 torch is not insta
     "--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True, help="Where the programs run."
 )
 def command(device: str) -> int:
-    """Both fixes that come with prtoggle, fixed and reverted side by side, in under two minutes."""
+    """Two of the fixes that come with prtoggle, fixed and reverted side by side, in under two minutes."""
     sidebyside.text(_INTRO)
     scenarios = [scenario for scenario, _ in proof.chosen(",".join(SHOWN))]
     wanted = [case for scenario in scenarios for case in proof.cases(scenario) if case.revert in SHOWN[scenario.fix.id]]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from prtoggle.cli import render
+from prtoggle.cli import completion, render
 from prtoggle.cli.context import against_options, fixes_option, json_option
 
 _EPILOG = """\b
@@ -22,7 +22,7 @@ Exit codes: 0; 2 nobody knows the fix, or `--against` names several releases;
 
 
 @click.command("diff", epilog=_EPILOG)
-@click.argument("selection")
+@click.argument("selection", shell_complete=completion.selection)
 @click.option(
     "--against",
     metavar="WHAT",

@@ -80,3 +80,4 @@ def _list(as_json: bool) -> None:
         )
         return
     render.table([(page.page, inline(page.title)) for page, *_ in every])
+    render.words("prtoggle explain PAGE shows one, prtoggle explain WORD what names a page, a section or an exit code")

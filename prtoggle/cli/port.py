@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from prtoggle.cli import render
+from prtoggle.cli import completion, render
 from prtoggle.cli.context import against_options, fixes_option, json_option
 from prtoggle.cli.errors import describe
 
@@ -32,7 +32,7 @@ needed could not be had.
 
 
 @click.command("port", epilog=_EPILOG)
-@click.argument("selection")
+@click.argument("selection", shell_complete=completion.selection)
 @click.option(
     "--to", "goal", metavar="WHAT", required=True, help="One release, such as sglang==0.5.23; a wheel, a folder."
 )

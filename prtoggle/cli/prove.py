@@ -20,7 +20,7 @@ import click
 
 from prtoggle import proof
 from prtoggle.caserun import COULD_NOT_RUN, NOT_PROVEN, PROVEN
-from prtoggle.cli import render, sidebyside
+from prtoggle.cli import completion, render, sidebyside
 from prtoggle.cli.context import fixes_option, json_option
 from prtoggle.errors import InconclusiveError
 from prtoggle.proof import Case, Proof
@@ -38,7 +38,7 @@ STATES = {PROVEN: "ok", NOT_PROVEN: "bad", COULD_NOT_RUN: "warning"}
 
 
 @click.command("prove", epilog=_EPILOG)
-@click.argument("selection", required=False)
+@click.argument("selection", required=False, shell_complete=completion.selection)
 @click.option(
     "--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True, help="Where the scenarios run."
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from prtoggle.cli import render
+from prtoggle.cli import completion, render
 from prtoggle.cli.context import json_option
 from prtoggle.cli.livewords import live_options, report
 from prtoggle.cli.treewords import pids_or_tree, report_tree, tree_options
@@ -35,7 +35,7 @@ nothing changed.
 
 
 @click.command("revert", epilog=_EPILOG)
-@click.argument("selection")
+@click.argument("selection", shell_complete=completion.selection)
 @tree_options
 @live_options
 @json_option

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import click
 
-from prtoggle.cli import render
+from prtoggle.cli import completion, render
 from prtoggle.cli.context import fixes_option
 from prtoggle.cli.livewords import part_words
 from prtoggle.cli.runwords import in_order
@@ -60,7 +60,7 @@ class _Run(click.Command):
 )
 @click.option("-q", "--quiet", is_flag=True, help="Report only what went wrong; no line from each process.")
 @click.option("-v", "--verbose", is_flag=True, help="Say also what cannot be seen from here.")
-@click.argument("selection")
+@click.argument("selection", shell_complete=completion.selection)
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
 def command(
     fixes: tuple[Path, ...],

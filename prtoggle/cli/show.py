@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prtoggle.cli import render
+from prtoggle.cli import completion, render
 from prtoggle.cli.context import fixes_option, json_option
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ Exit codes: 0; 2 nobody knows the fix; 3 its file is malformed.
 
 
 @click.command("show", epilog=_EPILOG)
-@click.argument("selection", metavar="ID")
+@click.argument("selection", metavar="ID", shell_complete=completion.selection)
 @click.option("--diff", "with_diff", is_flag=True, help="Also the revert as a diff, as it applies here.")
 @fixes_option
 @json_option

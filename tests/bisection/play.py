@@ -75,7 +75,7 @@ def play(
                 said, number=number, phase=wanted.phase, reverted=wanted.reverted, selection=record.selection
             )
         elif isinstance(said, str):
-            record = replace(record, kind=said, why="" if said in ("good", "bad") else f"it was {said}")
+            record = replace(record, kind=said, why="" if said in ("good", "bad") else f"it was {said}\n  hint: h")
         else:
             record = replace(record, kind="measured", metric=said)
         done.append(record)

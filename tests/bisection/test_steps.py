@@ -250,6 +250,7 @@ def test_a_traced_run_that_was_skipped_sets_nothing_aside() -> None:
 
 def test_a_traced_run_that_is_no_verdict_sets_nothing_aside() -> None:
     end = play(without_verdicts("timeout", 3, ("1", "2", "3", "4"), "f2"), trace=True)
+    assert "the traced run was no verdict (it was timeout), so nothing is set aside" in end.notes
     assert culprits(end) == {("2",)} and not end.aside
 
 

@@ -120,6 +120,11 @@ class TestReleases:
         assert lines[0] == "engine     (version unknown) in ./engine"
         assert "101/slice: rot in engine (version unknown) in ./engine" in lines
 
+    def test_the_folder_that_one_is_in_is_a_dot(self, world: World) -> None:
+        world.package("engine", "", into=world.here, core=FIXED)
+        world.fix(101, FIX)
+        assert world.run("check", "101/slice", "--against", ".").out.splitlines()[0].endswith("(version unknown) in .")
+
     def test_a_folder_that_holds_nothing_a_fix_is_for(self, market: World, golden: Golden) -> None:
         golden("check_wrong_folder", market, market.run("check", "--against", str(market.here)))
 

@@ -249,6 +249,61 @@ class TestStreams:
         env = {"_PRTOGGLE_COMPLETE": "bash_complete", "COMP_WORDS": "prtoggle ch", "COMP_CWORD": "1"}
         assert world.run(env=env).out.split() == ["plain,check"]
 
+    @pytest.mark.parametrize(
+        ("typed", "offered"),
+        [
+            ("show 10", ["101", "102"]),
+            ("run 101,1", ["101,101", "101,102"]),
+            ("run 101/", ["101/assert", "101/pad", "101/slice"]),
+            ("run 102,101/slice+", ["102,101/slice+assert", "102,101/slice+pad"]),
+            ("check 101 102/", ["102/fix"]),
+            ("bisect --among 102", ["102"]),
+            ("revert --pid 1 101/a", ["101/assert"]),
+            ("run 7", []),
+            ("run 103/", []),
+        ],
+    )
+    def test_fixes_and_parts_are_completed(self, typed: str, offered: list[str], engine: World) -> None:
+        engine.fix(102, ONE_PART)
+        assert sorted(completed(engine, typed)) == [f"plain,{each}" for each in offered]
+
+    def test_fixes_of_a_folder_that_is_named_are_completed(self, engine: World) -> None:
+        engine.fix(7, FIX.replace("fix: 101", "fix: 7"), into=engine.here / "mine")
+        assert completed(engine, "run --fixes mine 7/s") == ["plain,7/slice"]
+        assert completed(engine, "run --fixes nowhere 101/s") == ["plain,101/slice"]
+
+    def test_the_list_of_pages_says_how_one_is_read(self, world: World) -> None:
+        ran = world.run("explain")
+        assert "guides/bisect" in ran.out and ran.err.startswith("prtoggle explain PAGE shows one")
+
+    def test_a_path_is_completed_as_a_file(self, engine: World) -> None:
+        assert completed(engine, "run ./sus") == ["file,./sus"]
+
+    def test_what_does_not_load_spoils_no_completion(self, engine: World) -> None:
+        engine.fix(104, "prtoggle: 1\nfix: [")
+        assert completed(engine, "show 101") == ["plain,101"]
+
+
+ONE_PART = """prtoggle: 1
+fix: 102
+title: another
+variants:
+  - package: engine
+    patches:
+      - target: engine.core.Runner.step
+        edits:
+          - match: 'batch = batch[: self.size]'
+"""
+
+
+def completed(world: World, typed: str) -> list[str]:
+    """What bash is offered behind ``prtoggle TYPED``."""
+    words = typed.split()
+    env = {"_PRTOGGLE_COMPLETE": "bash_complete", "COMP_WORDS": f"prtoggle {typed}", "COMP_CWORD": str(len(words))}
+    ran = world.run(env=env)
+    assert (ran.code, ran.err) == (0, "")
+    return ran.out.split()
+
 
 def on_terminal(world: World, *args: str, env: dict[str, str] | None = None) -> str:
     """What ``prtoggle ARGS`` writes to a terminal."""
