@@ -108,12 +108,25 @@ def is_marked(item: pytest.Item) -> bool:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
     if not item.config.stash.get(HELD, False):
         return None
     from prtoggle.pytest_plugin import protocol
 
-    return protocol.run(item, nextitem)
+    return protocol.run(item)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, Any, Any]:
+    # No fixture lives into a marked test. Here, and not by running the test again with no next one: other plugins wrap
+    # the whole protocol of a test, and not twice.
+    if nextitem is None or not item.config.stash.get(HELD, False) or not is_marked(nextitem):
+        return (yield)
+    try:
+        return (yield)
+    finally:
+        state: Any = item.session
+        state._setupstate.teardown_exact(None)
 
 
 @pytest.hookimpl(wrapper=True)

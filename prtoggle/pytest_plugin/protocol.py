@@ -5,7 +5,7 @@ of every scope. Live where that can be had, else in a child process; which one i
 
 Example::
 
-    run(item, nextitem)         # None where pytest is to run it as ever
+    run(item)         # None where pytest is to run it as ever
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from prtoggle.errors import PrtoggleError, UsageError
 from prtoggle.pytest_plugin import SESSION, child, childrun, is_marked, judge, live, marks
 from prtoggle.pytest_plugin.judge import Verdict
 from prtoggle.pytest_plugin.marks import Asked, Guard
-
-_AGAIN: pytest.StashKey[bool] = pytest.StashKey()
 
 LIVE = "live"
 CHILD = "child process"
@@ -47,19 +45,10 @@ class Run:
     imported: bool = True
 
 
-def run(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Run ``item`` where a mark says how; see to it that what comes before a marked test leaves nothing set up."""
-    if child.running():
+def run(item: pytest.Item) -> bool | None:
+    """Run ``item`` where a mark says how."""
+    if child.running() or not is_marked(item):
         return None
-    if not is_marked(item):
-        if nextitem is None or not is_marked(nextitem) or item.stash.get(_AGAIN, False):
-            return None
-        item.stash[_AGAIN] = True
-        try:
-            item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
-        finally:
-            item.stash[_AGAIN] = False
-        return True
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     try:
         _nothing_set_up(item)

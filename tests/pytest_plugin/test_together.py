@@ -217,3 +217,36 @@ def test_the_debugger_is_not_entered_where_a_guard_fails_as_it_should(app: App) 
 def test_output_of_a_child_is_seen_with_capture_off(app: App) -> None:
     ran = app.run("@pytest.mark.reverted('7', child=True)\ndef test_it():\n    print('seen at', 'once')\n", "-s")
     assert "seen at once" in ran.out and ran.code == 0
+
+
+def test_what_other_plugins_do_around_a_test_they_do_once(app: App) -> None:
+    app.file(
+        "conftest.py",
+        """
+        import pytest
+
+        @pytest.hookimpl(hookwrapper=True)
+        def pytest_runtest_protocol(item):
+            assert not hasattr(item, "around")
+            item.around = True
+            yield
+            del item.around
+        """,
+    )
+    ran = app.run(
+        """
+        @pytest.fixture(scope="session")
+        def rows():
+            yield core.cut(ROWS)
+            assert core.cut(ROWS) == [1, 2, 3]
+            raise OSError("torn down badly")
+
+        def test_fixed(rows, request): assert request.node.around
+
+        @pytest.mark.reverted("7")
+        def test_live(request): assert request.node.around and core.cut(ROWS) == ROWS
+        """
+    )
+    assert ran.code == 1, ran.out
+    assert ran.results["test_live"] == "PASSED (7 reverted, live)"
+    assert "ERROR at teardown of test_fixed" in ran.out and "OSError: torn down badly" in ran.out
