@@ -47,6 +47,9 @@ _OF_ITS_FILES = (Verdict.ROT, Verdict.HALF, Verdict.ALREADY, Verdict.NOT_SEEN)
 """What files that ``prtoggle revert --tree`` changed can look like."""
 
 
+REVERTED_FILES = "prtoggle reverted files of this package"
+
+
 def back_into_files(decision: Decision) -> str:
     """The command that puts the part back into the files that ``prtoggle revert --tree`` took it out of, or nothing."""
     tree = decision.package.changed_tree
@@ -58,7 +61,7 @@ def _hint(decision: Decision, seen: Sighting | None) -> str:
     is_diff = decision.fix.origin.kind == "diff"
     tree = decision.package.changed_tree
     if tree is not None and decision.verdict in _OF_ITS_FILES:
-        return f"prtoggle reverted files of this package: {restore_words(tree)} puts them back"
+        return f"{REVERTED_FILES}: {restore_words(tree)} puts them back"
     if decision.verdict is Verdict.ROT and seen is not None:
         if isinstance(seen.outcome, Several):
             return (

@@ -8,6 +8,7 @@ Example::
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -40,7 +41,16 @@ def tree_options(command: F) -> F:
 
 def tree_option(words: str) -> Callable[[F], F]:
     """``--tree DIR`` (``tree``)."""
-    return click.option("--tree", metavar="DIR", type=click.Path(path_type=Path), help=words)
+    return click.option("--tree", metavar="DIR", type=_Folder(path_type=Path), help=words)
+
+
+class _Folder(click.Path):
+    """A path that says something: an empty one, from a variable that is not set, would be the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            raise UsageError("--tree is empty", hint="name a folder; the current one is: --tree .")
+        return super().convert(value, param, ctx)
 
 
 def pids_or_tree(pids: Sequence[int], tree: Path | None, dry_run: bool, fixes: Sequence[Path]) -> None:
@@ -99,6 +109,8 @@ def _done(answer: Answer, would: str) -> tuple[tuple[tuple[str, ...], str], ...]
 
 def report_state(state: State | None, as_json: bool, *, tree: Path) -> int:
     """What is out of the files of a tree."""
+    from prtoggle.patching.answer import upgrades
+
     parts = list(dict.fromkeys(part.name for part in state.parts)) if state else []
     kind = state.kind.value if state else "nothing is reverted"
     if as_json:
@@ -120,6 +132,9 @@ def report_state(state: State | None, as_json: bool, *, tree: Path) -> int:
         ", ".join(f"{name} {version}".strip() for name, version in state.journal.packages) if state.journal else ""
     )
     since = f" since {state.journal.time}" if state.journal and parts else ""
+    if state.stale and state.journal:
+        names = ", ".join(dict.fromkeys(part.name for part in state.journal.parts))
+        kind = f"files changed since {names} came out{upgrades(state)}"
     render.out(f"{packages} in {state.store.root}: {', '.join(parts) + ' ' if parts else ''}{kind}{since}")
     render.table(
         [(entry.path, _file_state(state, entry.path), ", ".join(entry.parts)) for entry in state.entries], indent="  "
@@ -130,5 +145,7 @@ def report_state(state: State | None, as_json: bool, *, tree: Path) -> int:
 def _file_state(state: State, path: str) -> str:
     entry = next(entry for entry in state.entries if entry.path == path)
     if entry in state.stale:
-        return "changed since"
+        return "changed since" if os.path.lexists(state.store.file(path)) else "gone"
+    if entry in state.lost:
+        return "reverted, and cannot be put back: what was kept is gone"
     return "reverted" if entry in state.changed else "as it was"

@@ -7,6 +7,7 @@ Example::
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,12 +58,13 @@ class Answer:
 def stale_error(state: State) -> RefusedError:
     """That somebody changed files since, by name, and what can be done."""
     root = state.store.root
-    names = [str(state.store.file(entry.path)) for entry in state.stale]
+    gone = [entry for entry in state.stale if not os.path.lexists(state.store.file(entry.path))]
+    names = [f"{state.store.file(entry.path)}{' (gone)' if entry in gone else ''}" for entry in state.stale]
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     first = state.stale[0]
     kept = state.store.kept(first.path, first.before.sha256)
     return RefusedError(
-        f"changed since prtoggle reverted {'it' if len(names) == 1 else 'them'}: {shown}{_upgrades(state)}",
+        f"changed since prtoggle reverted {'it' if len(names) == 1 else 'them'}: {shown}{upgrades(state)}",
         hint=f"{restore_words(root)} --force puts the others back, leaves these as they are and forgets them; "
         f"until then what {Path(first.path).name} was before is kept in {kept}",
         page="guides/edit-the-files-of-a-tree#when-it-is-refused",
@@ -83,8 +85,12 @@ def lost_error(state: State) -> RefusedError:
     )
 
 
-def _upgrades(state: State) -> str:
+def upgrades(state: State) -> str:
     packages = state.journal.packages if state.journal else ()
     now = [(name, version, version_of(name, state.store.root)) for name, version in packages]
-    words = [f"it was {name} {old}, and is {name} {new or '(unknown)'} now" for name, old, new in now if old != new]
+    words = [
+        f"it was {name} {old}, and {f'is {name} {new} now' if new else 'no version of it is known now'}"
+        for name, old, new in now
+        if old != new
+    ]
     return f" ({'; '.join(words)})" if words else ""

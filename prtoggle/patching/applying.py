@@ -11,6 +11,7 @@ Example::
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -31,6 +32,7 @@ from prtoggle.patching.trees import only_store, root_of
 from prtoggle.patching.values import Out, selection_of
 from prtoggle.patching.writing import sha256
 from prtoggle.plan import Plan
+from prtoggle.refusals import REVERTED_FILES
 from prtoggle.releases import Index
 from prtoggle.revertdiff import notes
 from prtoggle.selection import Selection
@@ -38,6 +40,7 @@ from prtoggle.sources import Sources
 from prtoggle.subjects import plans
 
 _PAGE = "guides/edit-the-files-of-a-tree#when-it-is-refused"
+_WHERE = "name the package's folder, its parent, a checkout (also with src/ or python/), or an environment"
 
 MENDED = "a process was killed while it changed files here: they were put back as they were before that"
 
@@ -182,10 +185,13 @@ def planned(selection: Selection, tree: Path, library: Library) -> tuple[Plan, .
     try:
         return plans(selection, library, Index(), against=str(tree.resolve()) + os.sep, sources=originals)
     except RefusedError as error:
-        if not error.hint.startswith("--against"):
+        if error.hint.startswith("--against"):
+            hint, page = _WHERE, _PAGE
+        elif error.hint.startswith(REVERTED_FILES):  # no news: it was planned from the files as they were before that
+            hint, page = "", error.page
+        else:
             raise
-        hint = "name the package's folder, its parent, a checkout (also with src/ or python/), or an environment"
-        raise RefusedError(error.what, place=error.place, nearest=error.nearest, hint=hint, page=_PAGE) from None
+        raise RefusedError(error.what, place=error.place, nearest=error.nearest, hint=hint, page=page) from None
 
 
 def originals(package: Package) -> Sources:
@@ -227,7 +233,7 @@ def new_files(made: Sequence[Plan], store: Store) -> tuple[NewFile, ...]:
             if not real.is_relative_to(store.root):
                 raise RefusedError(
                     f"{module.file} is a link to {real}, outside of {store.root}",
-                    hint="name the tree that it lies in",
+                    hint=_tree_of(real, plan.package),
                     page=_PAGE,
                 )
             path = real.relative_to(store.root).as_posix()
@@ -248,6 +254,14 @@ def new_files(made: Sequence[Plan], store: Store) -> tuple[NewFile, ...]:
                 tuple(dict.fromkeys(parts)),
             )
     return tuple(found[path] for path in sorted(found))
+
+
+def _tree_of(file: Path, package: Package) -> str:
+    """Which tree to name for a file that links lead to."""
+    tree = root_of(package)
+    folder = (tree / package.name).resolve()
+    there = file.is_relative_to(folder) and folder.name == package.name
+    return f"name the tree that it lies in{f': --tree {shlex.quote(str(folder.parent))}' if there else ''}"
 
 
 def parts_of(made: Sequence[Plan]) -> tuple[Out, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -109,6 +110,30 @@ class TestRestore:
 
 
 class TestWhatIsThere:
+    def test_status_says_which_release_is_there_now_and_what_is_gone(self, engine: World) -> None:
+        tree = ("--tree", str(engine.site))
+        engine.run("revert", "101", *tree)
+        (engine.site / "engine" / "core.py").unlink()
+        (engine.site / "engine-1.2.dist-info").rename(engine.site / "engine-1.3.dist-info")
+        engine.package("engine", "1.3")
+        ran = engine.run("status", *tree)
+        assert "files changed since 101/slice came out (it was engine 1.2, and is engine 1.3 now)" in ran.out
+        assert "engine/core.py  gone  101/slice" in ran.out
+        assert "core.py (gone) (it was engine 1.2" in engine.run("restore", *tree).err
+
+    def test_a_command_that_is_printed_can_be_given_to_a_shell(self, engine: World) -> None:
+        site = engine.root / "it's mine"
+        engine.package("engine", "", into=site, core=ENGINE)
+        last = engine.run("revert", "101", "--tree", str(site)).err.splitlines()[-1]
+        command, *options = shlex.split(last.removeprefix("prtoggle: to put it back: "))
+        assert (command, engine.run(*options).code) == ("prtoggle", 0)
+        assert not (site / ".prtoggle").exists()
+
+    @pytest.mark.parametrize("command", [("revert", "101"), ("restore",), ("status",)])
+    def test_an_empty_name_is_not_the_current_folder(self, command: tuple[str, ...], engine: World) -> None:
+        ran = engine.run(*command, "--tree", "")
+        assert (ran.code, "--tree is empty" in ran.err) == (2, True)
+
     def test_status_says_it(self, engine: World, golden: Golden) -> None:
         engine.run("revert", "101", "--tree", str(engine.site))
         golden("tree_status", engine, timeless(engine.run("status", "--tree", str(engine.site))))

@@ -105,6 +105,13 @@ class TestSelections:
         project.restore()
         assert project.snapshot() == before
 
+    def test_on_top_that_do_not_apply_are_not_told_to_put_back_what_is_out(self, project: Project) -> None:
+        project.fix(8, FIX.replace("fix: 7", "fix: 8").replace("one = 1", "four = 4"))
+        project.revert("7/both")
+        with pytest.raises(RefusedError, match="8/one: rot") as refused:
+            project.revert("8/one")
+        assert "restore" not in str(refused.value)
+
     def test_on_top_are_refused_where_the_reverse_patches_are_others_by_now(self, project: Project) -> None:
         project.revert("7/one")
         project.fix(7, FIX.replace('one = "reverted"', 'one = "otherwise"'))
@@ -297,6 +304,13 @@ class TestLinks:
         with pytest.raises(RefusedError, match=r"a\.py is a link to .*outside\.py, outside of .*site"):
             project.revert("7")
         assert (project.snapshot(), outside.read_text()) == (before, A)
+
+    def test_a_package_that_is_a_link_out_of_the_tree_is_refused_and_its_tree_named(self, project: Project) -> None:
+        other = project.root / "other"
+        other.mkdir()
+        (other / "engine").symlink_to(project.site / "engine")
+        with pytest.raises(RefusedError, match=f"outside of {other}\n  hint: name the tree .*: --tree {project.site}"):
+            project.revert("7", other)
 
     def test_a_tree_named_by_a_link_is_that_tree(self, project: Project) -> None:
         link = project.root / "link"
