@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -141,7 +142,7 @@ def _prove(item: pytest.Item, guard: Guard, fixed: Sequence[pytest.TestReport]) 
         if ran.executed is False:
             why = "but the reverted code was never executed" if ran.imported else "but nothing of it was imported"
             return Verdict(guard.selection, judge.DOES_NOT, f"it fails there, {why}: {verdict.what}", ran.how)
-        again = _phases(item) if ran.how == LIVE else childrun.run(item, "none").reports
+        again = _phases(item) if ran.how == LIVE else _fixed_in_a_child(item)
         if not judge.passed(again):
             bad = next((report for report in again if not report.passed), None)
             where = "a second time" if ran.how == LIVE else "in a child process"
@@ -149,13 +150,22 @@ def _prove(item: pytest.Item, guard: Guard, fixed: Sequence[pytest.TestReport]) 
             what = f"whether it guards {guard.selection} cannot be told: run fixed {where}, it does not pass"
             return Verdict(guard.selection, judge.ERROR, what, ran.how, text)
     elif ran.how == LIVE and verdict.what.startswith("it passes"):
-        executed = childrun.run(item, guard.selection)  # says why: what is set live has no marks
-        if not executed.problem and not executed.refused:
-            ran = Run((), ran.how, executed=executed.executed, imported=executed.imported)
+        # Says why: what is set live has no marks. And what lives since before, a forkserver or a value of the test
+        # module, is reverted there.
+        fresh = childrun.run(item, guard.selection)
+        if not fresh.problem and not fresh.refused:
+            ran = Run((), ran.how, executed=fresh.executed, imported=fresh.imported)
+            told = judge.judge(guard, fresh.reports, CHILD, root)
+            if told.word == judge.GUARDS and fresh.executed is not False and judge.passed(_fixed_in_a_child(item)):
+                return told
     if verdict.word == judge.DOES_NOT and ran.executed is False:
         why = "the reverted code was never executed" if ran.imported else "nothing that it changes was ever imported"
         return Verdict(guard.selection, verdict.word, f"{verdict.what}; {why}", ran.how, verdict.text)
     return verdict
+
+
+def _fixed_in_a_child(item: pytest.Item) -> Sequence[pytest.TestReport]:
+    return childrun.run(item, "none").reports
 
 
 def _run(
@@ -226,10 +236,11 @@ def _phases(item: pytest.Item) -> list[pytest.TestReport]:
         return report
 
     try:
-        reports = [phase("setup", item.ihook.pytest_runtest_setup)]
-        if reports[0].passed:
-            reports.append(phase("call", item.ihook.pytest_runtest_call))
-        reports.append(phase("teardown", item.ihook.pytest_runtest_teardown, nextitem=None))
+        with warnings.catch_warnings(record=True):  # as in a child process: the session has those of the fixed run
+            reports = [phase("setup", item.ihook.pytest_runtest_setup)]
+            if reports[0].passed:
+                reports.append(phase("call", item.ihook.pytest_runtest_call))
+            reports.append(phase("teardown", item.ihook.pytest_runtest_teardown, nextitem=None))
     finally:
         if hasattr(held, "_request"):
             held._request = False

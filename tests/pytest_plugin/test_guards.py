@@ -284,3 +284,38 @@ def test_a_guard_in_a_session_that_is_reverted_runs_once_and_is_said_to_be_unche
     assert (ran.code, ran.results) == (0, {"test_guards": "PASSED (not checked 7)"})
     assert "NOT CHECKED test_it.py::test_guards 7: 7/sort is reverted in the whole session" in ran.section
     assert app.run(test, "--revert", "7").code == 1
+
+
+def test_what_has_lived_since_the_fixed_run_does_not_hide_a_guard(app: App) -> None:
+    ran = app.run(
+        """
+        FIRST = core.cut(ROWS)
+
+        @pytest.mark.guards("7")
+        def test_a_value_of_the_module():
+            assert FIRST == [1, 2, 3]
+
+        @pytest.mark.guards("7", match="nothing such")
+        def test_otherwise():
+            assert FIRST == [1, 2, 3]
+        """
+    )
+    assert ran.results == {
+        "test_a_value_of_the_module": "PASSED (guards 7, child process)",
+        "test_otherwise": "FAILED (does not guard 7, live)",
+    }
+
+
+def test_the_session_has_the_warnings_of_the_fixed_run_alone(app: App) -> None:
+    ran = app.run(
+        """
+        import warnings
+
+        @pytest.mark.guards("7")
+        def test_warns():
+            warnings.warn(f"{len(core.cut(ROWS))} rows")
+            assert core.cut(ROWS) == [1, 2, 3]
+        """
+    )
+    assert ran.code == 0 and "1 passed, 1 warning" in ran.out
+    assert "UserWarning: 3 rows" in ran.out and "4 rows" not in ran.out
