@@ -105,11 +105,26 @@ def _revert(selection: Selection, tree: Path, library: Library, store: Store, *,
     said = _notes(made)
     if state.parts:
         same_patches(state, tree, library)
-        made = planned(selection_of(parts), tree, library)
+        made = _together(state, parts, tree, library)
         parts = parts_of(made)
     said = tuple(dict.fromkeys((*said, *_notes(made))))
     answer = replace(answer, reverted=_names(new), notes=said)
     return switch(state, parts, made, force=force, dry_run=dry_run, answer=answer)
+
+
+def _together(state: State, parts: tuple[Out, ...], tree: Path, library: Library) -> tuple[Plan, ...]:
+    """The plans for what is out and what comes on top. Each applies alone, so it is of both that a refusal speaks."""
+    try:
+        return planned(selection_of(parts), tree, library)
+    except RefusedError as error:
+        back = restore_words(state.store.root)
+        raise RefusedError(
+            error.what,
+            place=error.place,
+            nearest=error.nearest,
+            hint=f"out already: {', '.join(_names(state.parts))}; {back} puts it back, then it can come out alone",
+            page=error.page,
+        ) from error
 
 
 def switch(

@@ -85,17 +85,27 @@ class Store:
                 raise RefusedError(f"{self.folder} is a file, expected a folder of prtoggle", page=_PAGE)
             if not self.folder.exists():
                 self.folder.mkdir()
+                self._theirs(self.folder)
                 writing.sync_folder(self.root)
-            (self.folder / FILES).mkdir(exist_ok=True)
+            if not (self.folder / FILES).exists():
+                (self.folder / FILES).mkdir(exist_ok=True)
+                self._theirs(self.folder / FILES)
             for name, text in _TEXTS.items():
                 if not (self.folder / name).exists():
                     (self.folder / name).write_bytes(text)
+                    self._theirs(self.folder / name)
         except OSError as error:
             raise RefusedError(
                 f"{self.root} cannot be written to: {error.strerror}",
                 hint="run it as the user that the files belong to",
                 page=_PAGE,
             ) from error
+
+    def _theirs(self, path: Path) -> None:
+        """What root makes belongs to whom the tree belongs to, who can then put everything back without root."""
+        if os.geteuid() == 0:
+            found = os.stat(self.root)
+            os.chown(path, found.st_uid, found.st_gid, follow_symlinks=False)
 
     def read(self) -> Journal | None:
         """The journal; None where there is none. Raises RefusedError for one that cannot be read."""
@@ -121,6 +131,7 @@ class Store:
         new = self.folder / NEW
         writing.remove(new)
         writing.make(new, written(journal), 0o644)
+        self._theirs(new)
         os.replace(new, self.folder / JOURNAL)
         writing.sync_folder(self.folder)
 
@@ -129,6 +140,7 @@ class Store:
         file = self.kept(path, writing.sha256(data))
         writing.remove(file)
         writing.make(file, data)
+        self._theirs(file)
         os.chmod(file, mode)
 
     def keep_as_it_is(self, path: str, digest: str) -> None:

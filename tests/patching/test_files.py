@@ -105,6 +105,13 @@ class TestSelections:
         project.restore()
         assert project.snapshot() == before
 
+    def test_on_top_that_conflict_are_told_what_is_out(self, project: Project) -> None:
+        project.fix(8, FIX.replace("fix: 7", "fix: 8").replace('"reverted"', '"another"'))
+        project.revert("7/one")
+        hint = f"hint: out already: 7/one; prtoggle restore --tree {project.site} puts it back"
+        with pytest.raises(RefusedError, match=f"7/one .* and 8/one .* conflict .*\n  {hint}"):
+            project.revert("8/one")
+
     def test_on_top_that_do_not_apply_are_not_told_to_put_back_what_is_out(self, project: Project) -> None:
         project.fix(8, FIX.replace("fix: 7", "fix: 8").replace("one = 1", "four = 4"))
         project.revert("7/both")
@@ -432,6 +439,14 @@ class TestReadOnly:
         before = theirs.snapshot()
         assert self.refusal(theirs) == ""
         assert theirs.texts() == ALL
+        assert self.refusal(theirs, "project.restore()") == ""
+        assert theirs.snapshot() == before
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the files of others")
+    def test_what_root_reverted_its_owner_puts_back(self, theirs: Project) -> None:
+        theirs.file("a").chmod(0o600)
+        before = theirs.snapshot()
+        theirs.revert("7")
         assert self.refusal(theirs, "project.restore()") == ""
         assert theirs.snapshot() == before
 
