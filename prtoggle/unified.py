@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 CONTEXT = 3
+Tag = Literal["replace", "delete", "insert", "equal"]
 _NO_END = b"\n\\ No newline at end of file\n"
 _ESCAPES = {
     0x07: "\\a",
@@ -68,18 +70,31 @@ def _range(start: int, stop: int) -> bytes:
     return b"%d" % begin if length == 1 else b"%d,%d" % (begin, length)
 
 
-def _groups(old: list[bytes], new: list[bytes]) -> Iterator[list[tuple[str, int, int, int, int]]]:
-    """Grouped opcodes; the equal head and tail are cut off first, since the matcher is slow on long texts."""
+def _groups(old: list[bytes], new: list[bytes]) -> Iterable[Sequence[tuple[str, int, int, int, int]]]:
+    """Grouped opcodes; the equal head and tail are not matched, since the matcher is slow on long texts."""
     head = 0
     while head < min(len(old), len(new)) and old[head] == new[head]:
         head += 1
     tail = 0
     while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
-    head, tail = max(0, head - CONTEXT), max(0, tail - CONTEXT)
-    matcher = difflib.SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
-    for group in matcher.get_grouped_opcodes(CONTEXT):
-        yield [(tag, i1 + head, i2 + head, j1 + head, j2 + head) for tag, i1, i2, j1, j2 in group]
+    matcher = _Between(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
+    matcher.around = (head, len(old) - tail, len(new) - tail, tail)
+    return matcher.get_grouped_opcodes(CONTEXT)
+
+
+class _Between(difflib.SequenceMatcher[bytes]):
+    """What lies between a common head and tail, matched; its opcodes are those of the whole. Every group has all the
+    context that there is: git takes a hunk without any behind it for the end of the file."""
+
+    around = (0, 0, 0, 0)
+
+    def get_opcodes(self) -> list[tuple[Tag, int, int, int, int]]:
+        head, old, new, tail = self.around
+        first: list[tuple[Tag, int, int, int, int]] = [("equal", 0, head, 0, head)] if head else []
+        last: list[tuple[Tag, int, int, int, int]] = [("equal", old, old + tail, new, new + tail)] if tail else []
+        codes = super().get_opcodes()
+        return [*first, *((tag, i1 + head, i2 + head, j1 + head, j2 + head) for tag, i1, i2, j1, j2 in codes), *last]
 
 
 def _name(side: str, path: str) -> bytes:

@@ -47,6 +47,9 @@ MANY = "".join(f"line {n}\n" for n in range(60))
         pytest.param("", "a = 1\n", id="from nothing"),
         pytest.param("a = 1\n", "", id="to nothing"),
         pytest.param(MANY, MANY.replace("line 7\n", "").replace("line 50\n", "x\ny\n"), id="two hunks"),
+        pytest.param("a\n" * 9 + "b\n" + "a\n" * 9, "a\n" * 19, id="among lines that are all alike"),
+        pytest.param("a\n" * 9 + "b\n" + "a\n" * 9, "a\n" * 17, id="among lines that are all alike, and one goes"),
+        pytest.param("a\n" * 19, "a\n" * 9 + "b\n" + "a\n" * 9, id="into lines that are all alike"),
         pytest.param("x\x0cy\u2028z\rw\nq\n", "x\x0cy\u2028z\rw\n", id="form feed, U+2028 and a lone carriage return"),
     ],
 )
