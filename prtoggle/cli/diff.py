@@ -29,7 +29,11 @@ Exit codes: 0; 2 nobody knows the fix, or `--against` names several releases;
     help="A requirement for one release, a wheel or a folder. Without it: what is installed.",
 )
 @click.option(
-    "--prefix", metavar="P", default="", help="A folder put before every path: `python` for SGLang's repository."
+    "--prefix",
+    metavar="P",
+    default="",
+    help="A folder put before every path: `python` for SGLang's repository. `git apply` says nothing of paths that are "
+    "not below the folder it runs in, and changes nothing.",
 )
 @click.option("--package", metavar="NAME", help="Only this package.")
 @against_options

@@ -30,7 +30,9 @@ Exit codes: 0, also where a file of fixes does not load: it is named on stderr;
 def command(fixes: tuple[Path, ...], as_json: bool) -> None:
     """The fixes, their parts, and what each would do to what is installed here, and why not.
 
-    A part that a bare number takes out is marked with a star.
+    A part that a bare number takes out is marked with a star. The package prtoggle_fixes is prtoggle's own:
+    a small copy of the code of each bundled fix, for the demo and for trying things out. A version is not
+    relied on where no installed distribution says that the files are its own; the text alone decides then.
     """
     here = surveyed(fixes)
     if as_json:

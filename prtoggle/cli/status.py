@@ -66,8 +66,13 @@ def command(pids: tuple[int, ...], tree: Path | None, as_json: bool) -> int:
             continue
         result = answer.result
         what = _process(result.get("ranks", {}), result.get("command", ()))
-        for part in result.get("parts") or [{}]:
-            rows.append((str(answer.pid), part.get("part", "nothing is reverted"), _how(part), what))
+        parts = result.get("parts") or []
+        names = [part["part"] for part in parts]
+        for part in parts:
+            where = f" in {part['package']}" if names.count(part["part"]) > 1 else ""
+            rows.append((str(answer.pid), part["part"] + where, _how(part), what))
+        if not parts:
+            rows.append((str(answer.pid), "nothing is reverted", "", what))
     if rows:
         render.table(rows, header=_HEADER)
     elif not answers:
@@ -116,8 +121,6 @@ def _process(ranks: dict[str, str], command: tuple[str, ...]) -> str:
 
 
 def _how(part: dict[str, object]) -> str:
-    if not part:
-        return ""
     since = part.get("since")
     at = f", {when(since)}" if isinstance(since, (int, float)) else ""
     return f"{part.get('how', '')}{at}{'' if part.get('loaded') else ', not imported yet'}"

@@ -95,6 +95,17 @@ def test_status_says_what_is_out_of_which_process_and_how(app: World) -> None:
         assert imported.f() == "fixed"
 
 
+def test_status_tells_the_packages_of_one_part_apart(app: World) -> None:
+    app.package("twin", "1.0", core=CORE)
+    both = EDIT + EDIT.removeprefix("variants:\n").replace("app", "twin")
+    app.fix(8, f"prtoggle: 1\nfix: 8\ntitle: in two packages\n{both}")
+    with running(app, "import twin.core\n" + LINES) as process:
+        assert process.f() == "fixed"
+        assert app.run("revert", "8", "--pid", process.pid).code == 0
+        said = app.run("status", "--pid", process.pid).out
+        assert "8 in app " in said and "8 in twin " in said
+
+
 def test_what_was_not_imported_yet_is_imported_reverted(app: World) -> None:
     with running(app, "import sys\nsys.stdin.readline()\n" + LINES) as process:
         for _ in range(100):
