@@ -40,6 +40,7 @@ from prtoggle.verdict import Verdict
 from prtoggle.yamlfile import loads
 
 _PAGE = "guides/write-a-reverse-patch#3-let-it-be-written"
+_ROOTS = frozenset({"src", "python", "lib"})
 _STAYS = "guides/write-a-reverse-patch#what-cannot-be-taken-out"
 """Where it is said what stays."""
 
@@ -134,11 +135,13 @@ def _of_diff(asked: Asked, index: Index) -> Change:
     assert asked.diff is not None
     text, name = asked.diff
     diff = Diff.read(text, name)
-    names = (asked.package,) if asked.package else packages_of(diff)
+    names = (asked.package,) if asked.package else tuple(sorted(packages_of(diff), key=_ROOTS.__contains__))
     best: MalformedError | None = None
     for package in with_one_of(asked.against, names, index):
         if not any(_there(path, package) for path in diff.paths):
             continue
+        if package.file is None and package.name in _ROOTS and package.name != asked.package:
+            continue  # the folder that packages lie in, seen from where the command runs
         try:
             return taken_back(diff, package, label_of(package))
         except MalformedError as error:
@@ -146,6 +149,7 @@ def _of_diff(asked: Asked, index: Index) -> Change:
                 best = error
     if best is not None:
         raise best
+    name = "the diff on stdin" if name == "-" else name
     shown = ", ".join(diff.paths[:3]) + (f" and {len(diff.paths) - 3} more" if len(diff.paths) > 3 else "")
     if not names:
         raise RefusedError(

@@ -60,7 +60,11 @@ class Repository:
         self.folder = folder
         if not folder.is_dir():
             raise UsageError(f"no folder {str(folder)!r}", hint="--repo names a git checkout")
-        top = self._git("rev-parse", "--absolute-git-dir", problem=f"{folder} is no git repository")
+        try:
+            top = self._git("rev-parse", "--absolute-git-dir", problem="")
+        except UsageError as error:
+            hint = f"--repo names a git checkout; {error.hint}"  # it may be one that git refuses to read
+            raise UsageError(f"{folder} is no git repository", hint=hint) from None
         self.directory = os.fsdecode(top.rstrip(b"\n"))
 
     def commit(self, name: str) -> Commit:
@@ -167,5 +171,5 @@ class Repository:
             raise InconclusiveError("git did not start", hint=hint) from None
         if done.returncode and not quiet:
             said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise UsageError(problem, hint=hint or (said[-1] if said else ""))
+            raise UsageError(problem, hint=hint or (f"git says: {said[-1]}" if said else ""))
         return done.stdout

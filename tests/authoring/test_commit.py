@@ -158,8 +158,9 @@ def test_a_shallow_clone_without_the_parent_says_how_to_get_it(repo: Repo, tmp_p
 
 
 def test_no_repository_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no git repository"):
+    with pytest.raises(UsageError, match="no git repository") as caught:
         of_commit(tmp_path, "HEAD", tmp_path / "scratch")
+    assert caught.value.hint.startswith("--repo names a git checkout; git says: ")
     with pytest.raises(UsageError, match="no folder"):
         of_commit(tmp_path / "x", "HEAD", tmp_path / "scratch")
 

@@ -175,6 +175,16 @@ def test_a_diff_of_nothing_that_is_installed_is_refused(engines: World) -> None:
     assert ran.code == 3 and "src/engine/core.py, and no package of that is installed here" in ran.err
 
 
+def test_the_folder_that_a_package_lies_in_is_not_taken_for_it(engines: World) -> None:
+    engines.package("engine", "", into=engines.here / "src", core=FIXED)
+    ran = piped(engines, (engines.here / "fix.diff").read_text(), "new", "101", "--diff", "-")
+    assert (
+        ran.code == 3 and "the diff on stdin changes src/engine/core.py, and no package of that is installed" in ran.err
+    )
+    ran = engines.run("new", "101", "--diff", "fix.diff", "--against", ".", "--dry-run")
+    assert ran.code == 0 and "package: engine" in ran.out
+
+
 def test_a_commit_is_taken_out_of_itself_and_of_releases(engines: World) -> None:
     repo = Repo(engines.here / "repo")
     repo.commit({"src/engine/__init__.py": "", "src/engine/core.py": OLD}, "start")
