@@ -68,9 +68,8 @@ def _words(pattern: Pattern) -> list[str]:
 def _best_lines(source: SourceText, scope: Scope, wanted: list[str]) -> dict[int, float]:
     """The lines of the scope that share the rarest words with the pattern, with how much they share."""
     names = {word for word in wanted if _NAME.fullmatch(word)} or set(wanted)
-    first, last = scope.first, scope.last or len(source.lines)
     held = {}
-    for number in range(max(first, 1), last + 1):
+    for number in range(max(scope.first, 1), min(scope.last or len(source.lines), len(source.lines)) + 1):
         shared = names.intersection(_WORD.findall(source.lines[number - 1]))
         if shared:
             held[number] = shared

@@ -457,6 +457,11 @@ class TestMissing:
         found = outcome("x = 1\n", "completely(different, thing)", "")
         assert isinstance(found, Missing) and (found.nearest, found.line) == ("", 0)
 
+    @pytest.mark.parametrize("src", ["", "\n", "# a comment"])
+    def test_in_an_empty_file_nothing_is_near(self, src: str) -> None:
+        found = outcome(src, "x = f(1)", "")
+        assert isinstance(found, Missing) and (found.nearest, found.line) == ("", 0)
+
     def test_the_nearest_candidate_is_in_scope(self) -> None:
         src = "def f():\n    return g(1, 2)\n\ndef h():\n    return 5\n"
         found = outcome(src, "g(1, 3)", "0", target="h")
