@@ -21,12 +21,14 @@ _MERGE = re.compile(r"Merge pull request #(\d+) from \S+")
 _MR = re.compile(r"^See merge request \S*!(\d+)\s*$", re.MULTILINE)
 _PATCH = re.compile(r"^\s*\[[^\]]*PATCH[^\]]*\]\s*")
 _HEADER = re.compile(r"^(From|Date|Subject|Author|CommitDate|AuthorDate):[ \t]*(.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
+_COLOUR = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
+_UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def of_subject(subject: str, body: str = "") -> Told:
     """What a commit's message says; of a merge, the line below it is the title."""
-    subject = " ".join(subject.split())
+    subject = one_line(subject)
     if merge := _MERGE.match(subject):
         first = next((line.strip() for line in body.splitlines() if line.strip()), subject)
         return replace(of_subject(first), number=merge[1])
@@ -34,6 +36,12 @@ def of_subject(subject: str, body: str = "") -> Told:
     request = _MR.search(body)
     number = found[1] if found else request[1] if request else ""
     return Told(title=_NUMBER.sub("", subject), number=number)
+
+
+def one_line(text: str) -> str:
+    """The text with spaces alone between its words, without what YAML, a terminal or a reader cannot have in a line:
+    control characters, and those that turn the direction of what follows."""
+    return " ".join(_UNSHOWN.sub("", _COLOUR.sub("", " ".join(text.split()))).split())
 
 
 def of_head(text: str) -> Told:

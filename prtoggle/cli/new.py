@@ -151,7 +151,9 @@ def _one_source(
 
 
 def _title(text: str | None) -> str:
-    title = " ".join((text or "").split())
+    from prtoggle.authoring.told import one_line
+
+    title = one_line(text or "")
     if text is not None and not title:
         raise UsageError("--title is empty")
     return title

@@ -20,6 +20,7 @@ from prtoggle.authoring.told import of_head, of_subject
             "Cut\n\nSee merge request acme/engine!9\n",
             Told("Merge branch 'x' into 'main'", number="9"),
         ),
+        ("cut \x1b[31mthe\x1b[0m\tbatch\x07 \u202e\ufeff\udcff", "", Told("cut the batch")),
     ],
 )
 def test_a_message_gives_title_and_number(subject: str, body: str, told: Told) -> None:
