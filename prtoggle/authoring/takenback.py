@@ -34,6 +34,7 @@ from prtoggle.difffix import module_of
 from prtoggle.diffs import FileDiff
 from prtoggle.edits import udiff
 from prtoggle.edits.combine import Conflict, combine
+from prtoggle.edits.kinds import DiffEdit
 from prtoggle.edits.outcome import Already, Found, Several
 from prtoggle.edits.scope import Scope
 from prtoggle.edits.text import SourceText
@@ -44,6 +45,7 @@ _PAGE = "guides/write-a-reverse-patch#what-cannot-be-taken-out"
 
 _MAIL = re.compile(r"^From [0-9a-f]{40,64} .*$", re.MULTILINE)
 _SHOWN = re.compile(r"^commit [0-9a-f]{7,64}\b.*$", re.MULTILINE)
+_NO_UTF8 = re.compile("[\udc80-\udcff]")
 _DIFF = re.compile(r"^(?:diff --git |Index: |--- \S)", re.MULTILINE)
 
 
@@ -153,7 +155,7 @@ class _TakingBack:
             self.problems.append(source)
             return
         scope = Scope("", ast.Module([], []), 1, max(len(source.lines), 1))
-        found = udiff.locate(source, scope, file.edit)
+        found = udiff.locate(source, scope, _in_its_encoding(file.edit, source))
         if not isinstance(found, Found):
             self.problems.append(_problem(module, found, place, self.home))
             return
@@ -187,6 +189,23 @@ class _TakingBack:
         if file.kind == "renamed":
             return renamed(path, file.path_new)
         return Left(path, REFUSED, "a binary file") if file.kind == "binary" else None
+
+
+def _in_its_encoding(edit: DiffEdit, source: SourceText) -> DiffEdit:
+    """The hunks as the module's text has them: git writes the file's own bytes, also those of its byte order mark."""
+
+    def line(text: str) -> str:
+        text = text.removeprefix("\ufeff")
+        if not _NO_UTF8.search(text):
+            return text
+        try:
+            return text.encode("utf-8", "surrogateescape").decode(source.encoding)
+        except UnicodeError:
+            return text
+
+    return DiffEdit(
+        tuple(replace(each, old=tuple(map(line, each.old)), new=tuple(map(line, each.new))) for each in edit.hunks)
+    )
 
 
 def _problem(module: str, found: object, place: Place, home: Package) -> RefusedError:

@@ -85,3 +85,27 @@ def test_what_the_diff_could_be_of_does_not_count_its_tests(repo: Repo) -> None:
 def test_no_diff_is_no_diff() -> None:
     with pytest.raises(MalformedError, match="changes no file"):
         Diff.read("commit 1111111\nAuthor: A\n\n    words\n", "x.diff")
+
+
+LATIN = "# coding: latin-1\nname = 'é'\n\n\ndef f(a):\n    return 'ü' + a\n"
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-8"])
+def test_a_diff_has_the_bytes_of_the_file_or_is_written_anew(encoding: str, tmp_path: Path) -> None:
+    change = "--- a/engine/core.py\n+++ b/engine/core.py\n@@ -5,2 +5,2 @@\n def f(a):\n-    return 'ö'\n+    return 'ü' + a\n"
+    diff = Diff.read(change.encode(encoding).decode("utf-8", "surrogateescape"), "x.diff")
+    home = package(tmp_path / "site", {})
+    (tmp_path / "site" / "engine" / "core.py").write_bytes(LATIN.encode("latin-1"))
+    (pair,) = taken_back(diff, home, "engine 1.3").pairs
+    assert pair.reverted.text == LATIN.replace("'ü' + a", "'ö'")
+
+
+@pytest.mark.parametrize("before", ["", "\ufeff"], ids=["the mark came with the change", "the mark was there"])
+def test_a_byte_order_mark_is_no_part_of_the_first_line(before: str, tmp_path: Path) -> None:
+    change = (
+        f"--- a/engine/core.py\n+++ b/engine/core.py\n@@ -1,2 +1,2 @@\n-{before}a = 1\n-b = 1\n+\ufeffa = 1\n+b = 2\n"
+    )
+    home = package(tmp_path / "site", {})
+    (tmp_path / "site" / "engine" / "core.py").write_text("a = 1\nb = 2\n", encoding="utf-8-sig")
+    (pair,) = taken_back(Diff.read(change, "x.diff"), home, "engine 1.3").pairs
+    assert pair.reverted.text == "a = 1\nb = 1\n"
