@@ -200,11 +200,17 @@ class Catalog:
         broken = [problem.path for problem in self.problems if not problem.number]
         broken += [source.where for source in self.bad_sources]
         hint = "prtoggle list shows all"
+        beside = sorted(map(str, Path(_FOLDER).glob(f"pr{number}_*/revert.yaml")))
+        if beside and not self._entries_of(str(number)):
+            hint += f"; {beside[0]} is not looked at: --fixes {_FOLDER}, or PRTOGGLE_PATH={_FOLDER}"
         if broken:
             hint += f"; what could not be read may have it: {', '.join(broken)}"
         nearest = f"{elsewhere[0]}#{number}" if elsewhere else did_you_mean(str(number), known)
         return SelectionError(what, nearest=nearest, hint=hint, page=_SOURCES)
 
+
+_FOLDER = "fixes"
+"""Where ``prtoggle new`` writes; nothing is looked for there unless it is named."""
 
 _SOURCES = "choosing#where-fixes-come-from"
 _NAMED = "choosing#what-is-named-must-be-there"

@@ -152,6 +152,16 @@ def test_an_unknown_number_says_which_is_near(tmp_path: Path) -> None:
     assert refusal(found, "1") == "no fix has the number 1\n  hint: prtoggle list shows all"
 
 
+def test_a_folder_of_fixes_that_is_not_looked_at_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = catalog(write(tmp_path, 27360))
+    write(tmp_path / "here" / "fixes", 12)
+    monkeypatch.chdir(tmp_path / "here")
+    (there,) = Path("fixes").glob("pr12_*/revert.yaml")
+    said = f"prtoggle list shows all; {there} is not looked at: --fixes fixes, or PRTOGGLE_PATH=fixes"
+    assert refusal(found, "12") == f"no fix has the number 12\n  hint: {said}"
+    assert "not looked at" not in refusal(found, "1")
+
+
 def test_an_unknown_part_says_which_is_near(tmp_path: Path) -> None:
     found = catalog(write(tmp_path, 7, parts="slice assert"))
     assert refusal(found, "7/slise") == (
