@@ -28,7 +28,7 @@ from prtoggle.patching.dirty import not_as_installed, uncommitted
 from prtoggle.patching.lock import locked
 from prtoggle.patching.state import Kind, State
 from prtoggle.patching.store import Store
-from prtoggle.patching.trees import only_store, root_of
+from prtoggle.patching.trees import marks, only_store, root_of
 from prtoggle.patching.values import Out, selection_of
 from prtoggle.patching.writing import sha256
 from prtoggle.plan import Plan
@@ -40,6 +40,7 @@ from prtoggle.sources import Sources
 from prtoggle.subjects import plans
 
 _PAGE = "guides/edit-the-files-of-a-tree#when-it-is-refused"
+_TRIES = 100
 _WHERE = "name the package's folder, its parent, a checkout (also with src/ or python/), or an environment"
 
 MENDED = "a process was killed while it changed files here: they were put back as they were before that"
@@ -72,14 +73,19 @@ def revert(
 def _store_for(selection: Selection, tree: Path, library: Library, *, dry_run: bool) -> Store | None:
     """The tree of what ``selection`` is for; None where it is for nothing. What does not apply is refused before
     anything is made in the tree; where another command may be changing it, that is asked again when it has ended."""
-    try:
-        made = planned(selection, tree, library)
-    except RefusedError:
-        store = only_store(tree)
-        if store is None or dry_run:
-            raise
-        return store
-    return Store(_root(made)) if made else None
+    for _ in range(_TRIES):
+        before = marks(tree) if tree.is_dir() else ()
+        try:
+            made = planned(selection, tree, library)
+        except RefusedError:
+            store = only_store(tree)
+            if store is not None and not dry_run:
+                return store
+            if store is not None or marks(tree) == before:
+                raise  # else another command ended meanwhile
+        else:
+            return Store(_root(made)) if made else None
+    raise RefusedError(f"other commands are changing {tree}", hint="try again when they have ended", page=_PAGE)
 
 
 def _revert(selection: Selection, tree: Path, library: Library, store: Store, *, force: bool, dry_run: bool) -> Answer:

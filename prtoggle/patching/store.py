@@ -12,6 +12,7 @@ Example::
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ from prtoggle.patching import writing
 from prtoggle.patching.values import Entry, Journal, OtherFormatError, read_journal, written
 
 _PAGE = "guides/edit-the-files-of-a-tree#when-it-is-refused"
+
+_TRIES = 100
 
 JOURNAL, LOCK, FILES, NEW = "journal.json", "lock", "files", "journal.new"
 _TEXTS = {
@@ -78,28 +81,37 @@ class Store:
 
     def make(self) -> None:
         """The folder is there. Raises RefusedError where it cannot be."""
-        try:
-            if self.folder.is_symlink():
-                raise RefusedError(f"{self.folder} is a link, expected a folder of prtoggle", page=_PAGE)
-            if self.folder.exists() and not self.folder.is_dir():
-                raise RefusedError(f"{self.folder} is a file, expected a folder of prtoggle", page=_PAGE)
-            if not self.folder.exists():
-                self.folder.mkdir()
-                self._theirs(self.folder)
-                writing.sync_folder(self.root)
-            if not (self.folder / FILES).exists():
-                (self.folder / FILES).mkdir(exist_ok=True)
-                self._theirs(self.folder / FILES)
-            for name, text in _TEXTS.items():
-                if not (self.folder / name).exists():
-                    (self.folder / name).write_bytes(text)
-                    self._theirs(self.folder / name)
-        except OSError as error:
-            raise RefusedError(
-                f"{self.root} cannot be written to: {error.strerror}",
-                hint="run it as the user that the files belong to",
-                page=_PAGE,
-            ) from error
+        for tries in range(_TRIES):
+            try:
+                self._make()
+                return
+            except OSError as error:
+                if self.folder.is_symlink() or self.folder.is_file():
+                    what = "link" if self.folder.is_symlink() else "file"
+                    raise RefusedError(
+                        f"{self.folder} is a {what}, expected a folder of prtoggle", page=_PAGE
+                    ) from error
+                others = isinstance(error, FileNotFoundError | FileExistsError)
+                if others and self.root.is_dir() and tries + 1 < _TRIES:
+                    continue  # another command takes it away, or makes it, at this moment
+                raise RefusedError(
+                    f"{self.root} cannot be written to: {error.strerror}",
+                    hint="run it as the user that the files belong to",
+                    page=_PAGE,
+                ) from error
+
+    def _make(self) -> None:
+        if self.folder.is_symlink():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(self.folder))
+        for folder in (self.folder, self.folder / FILES):
+            if not folder.is_dir():
+                folder.mkdir()
+                self._theirs(folder)
+                writing.sync_folder(folder.parent)
+        for name, text in _TEXTS.items():
+            if not (self.folder / name).exists():
+                (self.folder / name).write_bytes(text)
+                self._theirs(self.folder / name)
 
     def _theirs(self, path: Path) -> None:
         """What root makes belongs to whom the tree belongs to, who can then put everything back without root."""
@@ -168,13 +180,11 @@ class Store:
         """The folder is gone where there is no journal in it. The last thing that is done under the lock."""
         if (self.folder / JOURNAL).exists() or _files(self.folder / FILES):
             return
-        for name in (NEW, *_TEXTS, LOCK):
+        for name in (NEW, *_TEXTS):
             writing.discard(self.folder / name)
-        for folder in (self.folder / FILES, self.folder):
-            try:
-                os.rmdir(folder)
-            except OSError:
-                pass  # something of somebody else is in it
+        _empty(self.folder / FILES)
+        writing.discard(self.folder / LOCK)  # from here on it can be another command's folder
+        _empty(self.folder)
 
 
 REINSTALL = "reinstall the package, or check the files out anew, and delete the folder"
@@ -185,6 +195,14 @@ def _needed(entry: Entry) -> tuple[tuple[str, str], ...]:
         (entry.path, entry.before.sha256),
         *((each.path, each.look.sha256) for each in entry.compiled),
     )
+
+
+def _empty(folder: Path) -> None:
+    """``folder`` is gone, where nothing is in it: of somebody else, say."""
+    try:
+        os.rmdir(folder)
+    except OSError:
+        pass
 
 
 def _files(folder: Path) -> tuple[Path, ...]:

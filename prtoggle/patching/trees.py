@@ -27,11 +27,20 @@ def root_of(package: Package) -> Path:
 
 def stores_in(folder: Path) -> tuple[Store, ...]:
     """Every tree in ``folder`` of which something was changed."""
+    return tuple(store for store in map(Store, _places(folder)) if store.there)
+
+
+def marks(folder: Path) -> tuple[int, ...]:
+    """Something that is another where a store came to be, or ceased, in ``folder`` meanwhile."""
+    return tuple(place.stat().st_mtime_ns if place.is_dir() else 0 for place in _places(folder))
+
+
+def _places(folder: Path) -> list[Path]:
     base = folder.resolve()
     places = [base, base / "python", base / "src", *sorted(base.glob("lib/python3*/site-packages"))]
     if (base / "__init__.py").is_file():
         places.append(base.parent)
-    return tuple(store for store in map(Store, places) if store.there)
+    return places
 
 
 def only_store(folder: Path) -> Store | None:

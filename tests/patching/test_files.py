@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -573,6 +574,13 @@ class TestWhatSomebodyElseDid:
         project.restore()
         assert project.snapshot() == before
 
+    @pytest.mark.parametrize("what", ["file", "link"])
+    def test_a_file_where_the_folder_should_be_is_named(self, project: Project, what: str) -> None:
+        folder = project.site / ".prtoggle"
+        folder.symlink_to(project.fixes) if what == "link" else folder.write_text("")
+        with pytest.raises(RefusedError, match=f"prtoggle is a {what}, expected a folder of prtoggle"):
+            project.revert("7")
+
     def test_a_file_of_somebody_else_in_the_folder_stays_and_is_no_news(self, project: Project) -> None:
         project.revert("7")
         (project.site / ".prtoggle" / "notes").write_text("mine\n")
@@ -618,6 +626,28 @@ class TestTwoAtOnce:
         assert project.texts() == ALL
         project.restore()
         assert project.texts() == FIXED
+
+    @pytest.mark.slow
+    def test_many_that_make_and_take_away_the_folder_all_do_what_they_say(self, project: Project) -> None:
+        before = project.snapshot()
+        end = time.monotonic() + 4
+        children = []
+        for _ in range(4):
+            child = os.fork()
+            if child == 0:
+                try:
+                    while time.monotonic() < end:
+                        project.revert("7", seconds=60)
+                        project.restore(seconds=60)
+                    os._exit(0)
+                except BaseException as error:
+                    print(error, file=sys.__stderr__, flush=True)
+                finally:
+                    os._exit(1)
+            children.append(child)
+        assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
+        project.restore()
+        assert project.snapshot() == before
 
     def test_it_is_refused_by_name_where_that_takes_too_long(self, project: Project) -> None:
         from prtoggle.patching.applying import held
