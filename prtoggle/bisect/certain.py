@@ -25,8 +25,8 @@ WAYS = 2000
 """How many ways to leave out something of each set found are tried before the search stops looking for more sets."""
 
 LATER = 0.6
-"""Where the first cut for a further member of a set is: what is cut ends in the last of those that are still missing, and
-of several the last is seldom near the start. One half would be right for one; this costs a pair little and saves triples."""
+"""Where the first cut for a further member of a set is: what is looked for is the last of those that are still missing,
+and of several the last is seldom near the start. One half is right for one; this costs a pair little, and saves triples."""
 
 
 class _Need(Exception):

@@ -61,7 +61,7 @@ class Trials:
     def _take(self) -> None:
         failed: dict[Parts, list[TrialRecord]] = {}
         for record in self.records:
-            # A revert that is not in force in a traced run is in no other: that counts as tried. All else may be the trace's.
+            # A revert that is not in force in a traced run is in no other. All else may be due to the trace.
             if record.kind == "measured" or (record.phase == "trace" and record.kind != "void"):
                 continue
             parts = self.parts(record.reverted)
