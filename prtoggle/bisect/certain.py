@@ -26,7 +26,7 @@ WAYS = 2000
 
 LATER = 0.6
 """Where the first cut for a further member of a set is: what is looked for is the last of those that are still missing,
-and of several the last is seldom near the start. One half is right for one; this costs a pair little, and saves triples."""
+and of several the last is seldom near the start. One half is right for one; this costs a pair little, helps triples."""
 
 
 class _Need(Exception):

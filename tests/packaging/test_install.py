@@ -124,7 +124,9 @@ def test_the_wheel_holds_every_file_of_both_packages(tree: Path, wheel: Path) ->
     folders = [tree / name for name in ("prtoggle", "prtoggle_fixes")]
     files = {path.relative_to(tree) for folder in folders for path in folder.rglob("*") if path.is_file()}
     files = {path for path in files if not any(part.startswith((".", "__pycache__")) for part in path.parts)}
-    files |= {Path("prtoggle") / path.relative_to(tree) for path in (tree / "docs").rglob("*.md")}  # prtoggle/docs, a link
+    files |= {
+        Path("prtoggle") / path.relative_to(tree) for path in (tree / "docs").rglob("*.md")
+    }  # prtoggle/docs, a link
     assert files
     assert {name for name in held if ".dist-info/" not in name} == {
         "prtoggle.pth",
