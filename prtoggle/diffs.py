@@ -146,14 +146,17 @@ def _says_something(patched: PatchedFile) -> bool:
 
 def _file(patched: PatchedFile, reverse: bool, first: int) -> FileDiff:
     old, new = _paths(patched)
+    info = patched.patch_info or ()
+    # git says that a file is new or gone; of others it is told by a side without lines, which an empty file has too.
+    plain = not any(line.startswith("diff --git ") for line in info)
     kind: Kind = "modified"
     if patched.is_binary_file:
         kind = "binary"
-    elif not old or patched.is_added_file:
+    elif not old or (plain and patched.is_added_file):
         kind, old = "added", ""
-    elif not new or patched.is_removed_file:
+    elif not new or (plain and patched.is_removed_file):
         kind, new = "deleted", ""
-    elif any(line.startswith("rename ") for line in patched.patch_info or ()):
+    elif any(line.startswith("rename ") for line in info):
         kind = "renamed"
     hunks = tuple(_hunk(hunk, reverse) for hunk in patched)
     if reverse:

@@ -70,6 +70,13 @@ def test_an_added_file_taken_backwards_is_a_deleted_one():
     assert back.edit.hunks[0].new == ()
 
 
+@pytest.mark.parametrize(("old", "new"), [(0, 1), (1, 0)], ids=["filled", "emptied"])
+def test_git_does_not_say_that_a_file_without_lines_is_new_or_gone(old, new):
+    head = "diff --git a/e.py b/e.py\nindex 1111111..2222222 100644\n--- a/e.py\n+++ b/e.py\n"
+    file = one(f"{head}@@ -{old},{old} +{new},{new} @@\n{'+' if new else '-'}x\n")
+    assert (file.kind, file.path_old, file.path_new) == ("modified", "e.py", "e.py")
+
+
 def test_an_empty_file_added_has_no_hunks():
     file = one("diff --git a/e.py b/e.py\nnew file mode 100644\nindex 0000000..e69de29\n")
     assert (file.kind, file.path_new, file.edit.hunks) == ("added", "e.py", ())
