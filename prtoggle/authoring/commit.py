@@ -17,6 +17,7 @@ from pathlib import Path
 
 from prtoggle.authoring.change import (
     REFUSED,
+    SKIPPED,
     Change,
     Left,
     Pair,
@@ -85,6 +86,8 @@ def _entry(
     module = package if path == root + ".py" else module_name(package, path[len(root) + 1 :])
     if not module:
         return Left(path, REFUSED, "not a module's name")
+    if blobs[0][path] == blobs[1][path]:
+        return Left(path, SKIPPED, "its mode alone")
     before, after = repository.blobs([blobs[0][path], blobs[1][path]])
     return paired(path, module, after, before)
 

@@ -60,6 +60,8 @@ def label_of(package: Package) -> str:
 def _shown(path: Path) -> str:
     here = Path.cwd().resolve()
     real = path.resolve()
+    if real == here:
+        return os.curdir
     return os.path.join(os.curdir, real.relative_to(here)) if real.is_relative_to(here) else str(path)
 
 

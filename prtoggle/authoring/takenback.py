@@ -45,6 +45,8 @@ _PAGE = "guides/write-a-reverse-patch#what-cannot-be-taken-out"
 
 _MAIL = re.compile(r"^From [0-9a-f]{40,64} .*$", re.MULTILINE)
 _SHOWN = re.compile(r"^commit [0-9a-f]{7,64}\b.*$", re.MULTILINE)
+_MERGE = re.compile(r"^Merge: [0-9a-f]{4,}", re.MULTILINE)
+_FROM = re.compile(r"^commit [0-9a-f]{7,64} \(from ([0-9a-f]+)\).*\nMerge: ([0-9a-f]+)", re.MULTILINE)
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
 _DIFF = re.compile(r"^(?:diff --git |Index: |--- \S)", re.MULTILINE)
 
@@ -61,12 +63,16 @@ class Diff:
     def read(cls, text: str, name: str) -> Diff:
         """The diff ``text``. MalformedError where it is none."""
         mails, shown = _starts(_MAIL, text), _starts(_SHOWN, text)
-        starts = mails if len(mails) > 1 else shown if len(shown) > 1 else []
+        starts = mails if len(mails) > 1 else shown if len(shown) > 1 or _FROM.search(text) else []
+        if _MERGE.search(text) and not _DIFF.search(text):
+            hint = "git show --first-parent -m shows what it brought; with new, --commit takes it too"
+            raise MalformedError((RefusedError("a merge without a diff", place=Place(name, 1), hint=hint, page=_PAGE),))
         if not starts:
             return cls(name, (diffs.parse(text, name=name, reverse=True),), of_head(_head(text)))
         pieces = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
         lines = [text.count("\n", 0, start) + 1 for start in starts]
         with_diff = [(piece, line) for piece, line in zip(pieces, lines, strict=True) if _DIFF.search(piece)]
+        with_diff = [(piece, line) for piece, line in with_diff if not _of_another_parent(piece)]
         commits = [diffs.parse(piece, name=name, reverse=True, first=line) for piece, line in with_diff]
         told = [of_head(_head(piece)) for piece, _ in with_diff]
         if starts is mails:  # format-patch has the oldest first, git log the newest
@@ -87,6 +93,12 @@ class Diff:
 
 def _starts(mark: re.Pattern[str], text: str) -> list[int]:
     return [found.start() for found in mark.finditer(text)]
+
+
+def _of_another_parent(piece: str) -> bool:
+    """Whether it is a merge against another than its first parent: ``git show -m`` has one for each of them."""
+    found = _FROM.match(piece)
+    return found is not None and not found[1].startswith(found[2])
 
 
 def _head(text: str) -> str:

@@ -99,6 +99,13 @@ def test_comments_alone_and_what_is_no_python_are_said(repo: Repo, tmp_path: Pat
     assert found["src/engine/bad.py"].startswith("refused: cannot be read as Python: SyntaxError")
 
 
+def test_a_mode_alone_is_said(repo: Repo, tmp_path: Path) -> None:
+    repo.commit({"src/engine/core.py": "x = 1\n", "src/engine/ok.py": "z = 1\n"})
+    (repo.root / "src/engine/core.py").chmod(0o755)
+    repo.commit({"src/engine/ok.py": "z = 2\n"})
+    assert left(change(repo, tmp_path))["src/engine/core.py"] == "skipped: its mode alone"
+
+
 def test_a_link_is_no_module(repo: Repo, tmp_path: Path) -> None:
     repo.commit({"src/engine/link.py": "z = 1\n", "src/engine/core.py": "x = 5\n"})
     (repo.root / "src/engine/link.py").unlink()

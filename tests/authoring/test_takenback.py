@@ -87,6 +87,30 @@ def test_no_diff_is_no_diff() -> None:
         Diff.read("commit 1111111\nAuthor: A\n\n    words\n", "x.diff")
 
 
+@pytest.mark.parametrize("words", [("show", "-m", "HEAD"), ("show", "--first-parent", "-m", "HEAD")], ids=" ".join)
+def test_of_a_merge_what_it_brought_to_its_first_parent_is_taken_back(
+    words: tuple[str, ...], repo: Repo, tmp_path: Path
+) -> None:
+    repo.git("checkout", "-q", "-b", "side")
+    repo.commit({"src/engine/core.py": NEW.replace("return b", "return 1 + b")}, "side")
+    repo.git("checkout", "-q", "main")
+    repo.commit({"src/engine/late.py": "y = 2\n"}, "on")
+    repo.git("merge", "-q", "--no-ff", "-m", "merge", "side")
+    with pytest.raises(MalformedError, match="a merge without a diff"):
+        Diff.read(repo.git("show", "HEAD"), "x.diff")
+    home = package(tmp_path / "site", {"core.py": NEW.replace("return b", "return 1 + b"), "late.py": "y = 2\n"})
+    change = taken_back(Diff.read(repo.git(*words), "x.diff"), home, "engine 1.3")
+    assert [(pair.module, pair.reverted.text) for pair in change.pairs] == [("engine.core", NEW)]
+    assert change.left == ()
+
+
+def test_what_a_change_put_into_an_empty_module_is_taken_back(repo: Repo, tmp_path: Path) -> None:
+    repo.commit({"src/engine/__init__.py": "VERSION = 1\n"}, "say the version")
+    home = package(tmp_path / "site", {"__init__.py": "VERSION = 1\n"})
+    (pair,) = taken_back(Diff.read(repo.git("show"), "x.diff"), home, "engine 1.3").pairs
+    assert (pair.module, pair.reverted.text) == ("engine", "")
+
+
 LATIN = "# coding: latin-1\nname = 'é'\n\n\ndef f(a):\n    return 'ü' + a\n"
 
 
