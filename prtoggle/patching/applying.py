@@ -281,8 +281,9 @@ def _tree_of(file: Path, package: Package) -> str:
     """Which tree to name for a file that links lead to."""
     tree = root_of(package)
     folder = (tree / package.name).resolve()
-    there = file.is_relative_to(folder) and folder.name == package.name
-    return f"name the tree that it lies in{f': --tree {shlex.quote(str(folder.parent))}' if there else ''}"
+    if file.is_relative_to(folder) and folder.name == package.name:
+        return f"name the tree that it lies in: --tree {shlex.quote(str(folder.parent))}"
+    return "others may have it too: install the package as files of its own (uv: --link-mode copy)"
 
 
 def parts_of(made: Sequence[Plan]) -> tuple[Out, ...]:

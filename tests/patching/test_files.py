@@ -309,7 +309,9 @@ class TestLinks:
         project.file("a").rename(outside)
         project.file("a").symlink_to(outside)
         before = project.snapshot()
-        with pytest.raises(RefusedError, match=r"a\.py is a link to .*outside\.py, outside of .*site"):
+        with pytest.raises(
+            RefusedError, match=r"a\.py is a link to .*outside\.py, outside of .*site\n  hint: .* --link-mode copy"
+        ):
             project.revert("7")
         assert (project.snapshot(), outside.read_text()) == (before, A)
 
