@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,6 +125,9 @@ def command(
         for path in written:
             render.out(str(path))
     _say(found)
+    if written:
+        fixes = shlex.quote(str(written[0].parent.parent))
+        render.words(f"  to try it: prtoggle run --fixes {fixes} {found.number} -- COMMAND")
     return found.tried.exit_code
 
 
@@ -171,12 +175,14 @@ def _say(found: Answer) -> None:
     """What was made, what it meets, what is left as it is, and what is left to do."""
     count = f"{len(found.fix.parts)} parts" if len(found.fix.parts) > 1 else "one part"
     render.words(f"prtoggle: {found.number}: {count}, from {found.change.came}")
+    hints: set[str] = set()  # each is said once: a change of many parts would repeat it
     for each in (*found.home, *found.tried.seen):
         name = found.number if len(found.fix.parts) == 1 else f"{found.number}/{each.part}"
         render.words(f"  {name}: {each.verdict} in {each.release}: {_reason(each)}")
         for label, text in (("nearest", each.nearest), ("hint", each.hint)):
-            if text:
+            if text and text not in hints:
                 render.words(f"    {label}: {text}")
+            hints.update((text,) if label == "hint" else ())
     for subject in found.tried.gone:
         render.words(f"  {subject.label} could not be had: {subject.problem}")
     for left in found.change.left:

@@ -158,6 +158,14 @@ def test_a_diff_on_stdin_is_taken_back_in_the_first_release_that_has_it(engines:
     assert dict(fix.contains) == {"engine": ">=1.3"} and fix.variants[0].versions == ">=1.2,<1.5"
 
 
+def test_a_hint_is_said_once_however_many_parts_it_is_for(engines: World) -> None:
+    engines.package("engine", "1.6", into=engines.here / "1.6", core="class Runner:\n    pass\n")
+    ran = engines.run("new", "101", "--between", "./1.2", "./1.3", "--against", "./1.6", "--dry-run")
+    hints = [line for line in ran.err.splitlines() if line.startswith("    hint: ")]
+    assert ran.err.count(": rot in engine 1.6") == 2 and len(hints) == 1
+    assert "to try it" not in ran.err
+
+
 def test_the_texts_of_a_diff_come_from_what_is_installed(engines: World) -> None:
     engines.package("engine", "1.3", core=FIXED)
     ran = engines.run("new", "101", "--diff", "fix.diff", "--dry-run")
