@@ -11,8 +11,10 @@ Example::
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Generator
@@ -21,6 +23,7 @@ from typing import Any
 import pytest
 
 _plugin: One | None = None
+_PARENT_DEATH_SIGNAL = 1
 
 PLAIN: dict[str, Any] = {
     "dist": "no",
@@ -142,8 +145,20 @@ def main(path: str) -> None:
     global _plugin
     with open(path, encoding="utf-8") as file:
         request = json.load(file)
+    _die_with_parent()
     sys.path[:] = request["sys_path"]
     sys.argv[:] = request["argv"]
     out = os.open(request["out"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     _plugin = One(request, out)
     sys.exit(pytest.main(request["args"], plugins=[_plugin]))
+
+
+def _die_with_parent() -> None:
+    """End with the session, also where that is killed (a time limit, a crash, a worker of pytest-xdist): nobody else
+    ends a test that hangs. Only Linux knows it."""
+    if not sys.platform.startswith("linux"):
+        return
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)

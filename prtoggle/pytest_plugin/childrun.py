@@ -26,7 +26,7 @@ import pytest
 
 from prtoggle import journals, result, selection
 from prtoggle.integrations import all_integrations
-from prtoggle.pytest_plugin import SYS_PATH
+from prtoggle.pytest_plugin import SYS_PATH, timelimit
 from prtoggle.runtime import journal
 
 DRAWN = ("randomly_seed",)
@@ -63,7 +63,8 @@ def run(item: pytest.Item, text: str, *, warn: bool = False) -> Ran:
     """
     folder = Path(tempfile.mkdtemp(prefix="prtoggle-child-"))
     try:
-        return _run(item, text, folder, warn)
+        with timelimit.paused(item):
+            return _run(item, text, folder, warn)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

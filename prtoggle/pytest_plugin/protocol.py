@@ -21,7 +21,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from prtoggle.errors import PrtoggleError, UsageError
-from prtoggle.pytest_plugin import SESSION, child, childrun, is_marked, judge, live, marks
+from prtoggle.pytest_plugin import SESSION, child, childrun, is_marked, judge, live, marks, timelimit
 from prtoggle.pytest_plugin.judge import Verdict
 from prtoggle.pytest_plugin.marks import Asked, Guard
 
@@ -222,6 +222,7 @@ def _nothing_set_up(item: pytest.Item) -> None:
 def _phases(item: pytest.Item) -> list[pytest.TestReport]:
     """Setup, test and teardown once more, with nobody told of a failure, which is what is expected: no debugger."""
     held: Any = item
+    timelimit.restart(item)
     if isinstance(item, pytest.Function) and item.cls is not None:
         for name in ("_instance", "_obj"):  # a run has an instance of the test class to itself
             item.__dict__.pop(name, None)
