@@ -62,7 +62,10 @@ def describe(error: PrtoggleError) -> str:
 
 def of_click(error: click.ClickException) -> str:
     """The words for an error of the command line's parser, as prtoggle's own have them."""
-    what = error.format_message().strip().removesuffix(".")
+    what = error.format_message().strip()
+    if what.startswith("Usage: "):  # nothing was typed: the help is all that is to be said
+        return what
+    what = what.removesuffix(".")
     nearest, hint = "", ""
     if isinstance(error, click.NoSuchOption):
         what = f"no such option: {error.option_name}"

@@ -241,6 +241,11 @@ class TestStreams:
         ran = engine.run(*args, *([] if args == ["schema"] else ["--json"]))
         assert isinstance(json.loads(ran.out), dict)
 
+    def test_nothing_typed_is_answered_by_the_help_alone(self, world: World) -> None:
+        ran, helped = world.run(), world.run("--help")
+        assert (ran.code, ran.out, helped.code) == (2, "", 0)
+        assert ran.err == helped.out
+
     @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
     def test_shell_completion(self, shell: str, world: World) -> None:
         assert "prtoggle" in world.run(env={"_PRTOGGLE_COMPLETE": f"{shell}_source"}).out
@@ -275,6 +280,9 @@ class TestStreams:
     def test_the_list_of_pages_says_how_one_is_read(self, world: World) -> None:
         ran = world.run("explain")
         assert "guides/bisect" in ran.out and ran.err.startswith("prtoggle explain PAGE shows one")
+
+    def test_a_heading_of_several_words_needs_no_quotes(self, world: World) -> None:
+        assert world.run("explain", "When", "it", "was", "killed").out.startswith("When it was killed\n---")
 
     def test_a_path_is_completed_as_a_file(self, engine: World) -> None:
         assert completed(engine, "run ./sus") == ["file,./sus"]
