@@ -83,10 +83,21 @@ def find(asked: str) -> Section:
     word = anchor(wanted or page)
     for exact in (True, False):
         named = [s for s in everywhere if (s.anchor == word if exact else s.anchor.startswith(f"{word}-"))]
-        if len(named) == 1 and not mark:
+        if len(named) == 1 and not (mark and page):
             return named[0]
+    bold = [section for section in everywhere if f"**{page.lower()}**" in section.text.lower()]
+    inmost = [section for section in bold if not any(_within(other, section) for other in bold)]
+    if len(inmost) == 1 and page and not mark:
+        return inmost[0]
     near = did_you_mean(page, known) or _among(did_you_mean(word, [s.anchor for s in everywhere]), everywhere)
-    raise UsageError(f"no page {asked!r}", nearest=near, hint="prtoggle explain lists them", page="commands#explain")
+    hint = "prtoggle explain lists them"
+    if page.isdecimal():
+        hint = f"prtoggle show {page} is about a fix; {hint}"
+    raise UsageError(f"no page {asked!r}", nearest=near, hint=hint, page="commands#explain")
+
+
+def _within(inner: Section, outer: Section) -> bool:
+    return inner is not outer and inner.page == outer.page and inner.text in outer.text
 
 
 def anchor(title: str) -> str:
@@ -97,7 +108,7 @@ def anchor(title: str) -> str:
 def _section(page: str, wanted: str) -> Section:
     there = sections(page)
     for section in there[1:]:
-        if section.anchor == wanted:
+        if section.anchor in (wanted, anchor(wanted)):
             return section
     near = did_you_mean(wanted, [section.anchor for section in there])
     raise UsageError(

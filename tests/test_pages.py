@@ -44,6 +44,11 @@ class TestFind:
             ("Conflicts", "reverse-patches#conflicts"),
             ("125", "reference/exit-codes#125-the-revert-was-not-in-force"),
             ("port#the-proposal", "guides/port#the-proposal"),
+            ("#the-proposal", "guides/port#the-proposal"),
+            ("limits#Traced runs", "limits#traced-runs"),
+            ("When it was killed", "guides/edit-the-files-of-a-tree#when-it-was-killed"),
+            ("already reverted", "reverse-patches#verdicts"),
+            ("rot", "reverse-patches#verdicts"),
         ],
     )
     def test_a_name_may_be_short_where_no_other_is_called_so(self, asked: str, found: str) -> None:
@@ -65,6 +70,10 @@ class TestFind:
             pages.find(asked)
         assert caught.value.nearest == nearest
         assert caught.value.page == "commands#explain"
+
+    def test_a_number_that_is_no_exit_code_may_be_that_of_a_fix(self) -> None:
+        with pytest.raises(UsageError, match="prtoggle show 27360 is about a fix"):
+            pages.find("27360")
 
 
 class TestPlain:

@@ -40,9 +40,9 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 
 
 @click.command("explain", epilog=_EPILOG)
-@click.argument("page", required=False, metavar="[PAGE[#SECTION]]", shell_complete=_complete)
+@click.argument("words", nargs=-1, metavar="[PAGE[#SECTION]]", shell_complete=_complete)
 @json_option
-def command(page: str | None, as_json: bool) -> None:
+def command(words: tuple[str, ...], as_json: bool) -> None:
     """A page of the documents, or a section of it. Without PAGE: all pages.
 
     Needs no network: they lie in the package. Errors name theirs in their last line.
@@ -50,10 +50,10 @@ def command(page: str | None, as_json: bool) -> None:
     from prtoggle import pages
     from prtoggle.plaintext import plain
 
-    if page is None:
+    if not words:
         _list(as_json)
         return
-    found = pages.find(page)
+    found = pages.find(" ".join(words))  # a heading need not be quoted
     if as_json:
         render.json({"page": found.page, "section": found.anchor, "title": found.title, "text": found.text})
         return
