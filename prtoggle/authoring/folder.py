@@ -63,21 +63,21 @@ def keep(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        # One folder further down than fixes are looked for: what a kill leaves behind is not taken for one.
+        aside = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     except OSError as error:
         raise RefusedError(f"{folder} cannot be written: {error.strerror or error}", page=_PAGE) from None
     try:
+        whole = aside / folder.name
+        whole.mkdir()
         for name, text in files.items():
-            with open(aside / name, "w", encoding="utf-8", newline="\n") as file:
+            with open(whole / name, "w", encoding="utf-8", newline="\n") as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(aside, 0o777 & ~umask)
         if os.path.lexists(folder):  # an empty folder would be replaced
             raise RefusedError(f"{folder} is there already, and nothing is written over", page=_PAGE)
-        os.rename(aside, folder)
+        os.rename(whole, folder)
     except OSError as error:
         raise RefusedError(f"{folder} cannot be written: {error.strerror or error}", page=_PAGE) from None
     finally:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,19 @@ def test_nothing_is_left_where_a_file_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="cannot be written"):
         keep(tmp_path / "pr1_x", {**FILES, "no/such/folder": ""})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_kill_leaves_behind_is_not_taken_for_a_fix(tmp_path: Path) -> None:
+    writer = (
+        "import os, sys, pathlib, prtoggle.authoring.folder as folder\n"
+        "folder.os.rename = lambda *_: os.kill(os.getpid(), 9)\n"
+        "folder.keep(pathlib.Path(sys.argv[1]), {'revert.yaml': 'no: fix'})\n"
+    )
+    done = subprocess.run([sys.executable, "-c", writer, str(tmp_path / "pr1_x")], check=False)
+    assert done.returncode == -9 and [each.name for each in tmp_path.rglob("revert.yaml")] == ["revert.yaml"]
+    assert list(tmp_path.glob("*/revert.yaml")) == []
+    keep(tmp_path / "pr1_x", FILES)
+    assert [each.parent.name for each in tmp_path.glob("*/revert.yaml")] == ["pr1_x"]
 
 
 def test_a_number_that_has_a_folder_is_refused_whatever_its_title(tmp_path: Path) -> None:
