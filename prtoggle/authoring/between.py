@@ -82,7 +82,7 @@ def _named(newer: Package, older: Package, only: Iterable[str]) -> tuple[list[Pa
         path, colons, name = each.partition("::")
         if path not in after or path not in before:
             known = [known for known in after if known in before and known.endswith(".py")]
-            where = newer.label if path not in after else older.label
+            where = label_of(newer if path not in after else older)
             raise UsageError(
                 f"--only {each}: no file {path} in {where}",
                 nearest=did_you_mean(path, known),
@@ -90,10 +90,14 @@ def _named(newer: Package, older: Package, only: Iterable[str]) -> tuple[list[Pa
             )
         if colons and not name:
             raise UsageError(f"--only {each} names no definition", hint=f"--only {path} takes all of the file")
-        wanted.setdefault(path, []).append(name)
+        if name not in wanted.setdefault(path, []):
+            wanted[path].append(name)
     pairs: list[Pair] = []
     left: list[Left] = []
     for path, names in wanted.items():
+        if why := classify(path, in_package=True, package=newer.name):
+            left.append(why)
+            continue
         made = paired(path, _module(path, newer), after[path].read_bytes(), before[path].read_bytes())
         if isinstance(made, Left) or "" in names:
             (pairs if isinstance(made, Pair) else left).append(made)  # type: ignore[arg-type]
@@ -101,9 +105,10 @@ def _named(newer: Package, older: Package, only: Iterable[str]) -> tuple[list[Pa
         try:
             text = spliced(made.fixed, made.reverted, names).text
         except Unspliced as problem:
+            if problem.unknown:
+                raise UsageError(f"--only {path}::{problem.unknown}: {problem}", nearest=problem.nearest) from None
             raise RefusedError(
                 f"{path}: {problem}",
-                nearest=problem.nearest,
                 hint="name more of it, or all of the file",
                 page="guides/write-a-reverse-patch#what-cannot-be-taken-out",
             ) from None

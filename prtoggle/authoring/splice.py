@@ -22,11 +22,12 @@ from prtoggle.errors import did_you_mean
 
 
 class Unspliced(Exception):
-    """Why the older definition cannot stand in the newer text; ``nearest`` is a name that is near."""
+    """Why the older definition cannot stand in the newer text; ``unknown`` is a name that neither text has, and
+    ``nearest`` one that is near."""
 
-    def __init__(self, what: str, nearest: str = "") -> None:
+    def __init__(self, what: str, unknown: str = "", nearest: str = "") -> None:
         super().__init__(what)
-        self.nearest = nearest
+        self.unknown, self.nearest = unknown, nearest
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ def _one(newer: SourceText, older: SourceText, name: str) -> SourceText:
             raise Unspliced(f"{name!r} is defined several times: {scope.reason}")
     if isinstance(new, Missing) and isinstance(old, Missing):
         known = dict.fromkeys(each for source in (newer, older) for each, _ in definitions(source))
-        raise Unspliced(f"neither text has a definition {name!r}", did_you_mean(name, tuple(known)))
+        near = did_you_mean(name, tuple(known)) or next((each for each in known if each.endswith(f".{name}")), "")
+        raise Unspliced("neither text has such a definition", name, near)
     if isinstance(new, Scope) and isinstance(old, Scope):
         return _replaced(newer, new.first, new.last, _placed(older, old, _indent(newer, new)))
     if isinstance(new, Scope):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from prtoggle.authoring.between import between
-from prtoggle.errors import RefusedError
+from prtoggle.errors import RefusedError, UsageError
 from tests.authoring.texts import package
 
 NEW = "class C:\n    def step(self):\n        return 1\n\n    def other(self):\n        return 2\n"
@@ -58,3 +58,19 @@ def test_a_definition_that_did_not_change_is_said(tmp_path: Path) -> None:
     newer = package(tmp_path / "2", {"core.py": NEW.replace("return 2", "return 4")})
     found = between(newer, older, only=["engine/core.py::C.other"])
     assert found.pairs == () and found.left[0].why == "C.other: comments and layout alone"
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("nothing", ""), ("step", "C.step"), ("C.stp", "C.step"), ("C.C.step", "C.step")]
+)
+def test_a_definition_that_is_in_neither_is_said_with_the_nearest(tmp_path: Path, name: str, near: str) -> None:
+    older, newer = package(tmp_path / "1", {"core.py": OLD}), package(tmp_path / "2", {"core.py": NEW})
+    with pytest.raises(UsageError, match="neither text has") as caught:
+        between(newer, older, only=[f"engine/core.py::{name}"])
+    assert caught.value.nearest == near
+
+
+def test_a_data_file_that_is_named_is_no_module(tmp_path: Path) -> None:
+    older, newer = (package(tmp_path / each, {"data.json": each, "core.py": OLD}) for each in "12")
+    found = between(newer, older, only=["engine/data.json"])
+    assert not found.pairs and [(each.path, each.kind) for each in found.left] == [("engine/data.json", "refused")]
