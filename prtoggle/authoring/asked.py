@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from packaging.version import Version
+
 from prtoggle import installed
 from prtoggle.authoring import folder
 from prtoggle.authoring.between import between
@@ -116,7 +118,7 @@ def answer(asked: Asked, index: Index, *, dry: bool = False) -> Answer:
         "scenario.py": folder.scenario(asked.number, title),
         f"test_pr{asked.number}.py": folder.guard(asked.number, title),
     }
-    notes, todo = _notes(asked, change), _todo(asked.number, change, found, ranges, titled=title != _title(found))
+    notes, todo = _notes(asked, change, more), _todo(asked.number, change, found, ranges, titled=title != _title(found))
     return Answer(asked.number, title, change, found, ranges, fix, where, files, home, met, notes, todo)
 
 
@@ -222,7 +224,7 @@ def _nothing(change: Change, hint: str) -> RefusedError:
     ]
     if problems:
         return problems[0] if len(problems) == 1 else MalformedError(tuple(problems), page=_STAYS)
-    shown = "; ".join(f"{left.path}: {left.why}" for left in change.left[:5])
+    shown = "; ".join(f"{left.path}: {left.why}" for left in change.left[:5]) or "no file differs"
     return RefusedError(f"nothing of {change.came} can be taken out at run time", hint=shown, page=_STAYS)
 
 
@@ -266,8 +268,14 @@ def _title(found: Sequence[Part]) -> str:
     return f"the change of {', '.join(units[:3])}" + (f" and {len(units) - 3} more" if len(units) > 3 else "")
 
 
-def _notes(asked: Asked, change: Change) -> tuple[str, ...]:
+def _notes(asked: Asked, change: Change, more: Sequence[Package]) -> tuple[str, ...]:
     notes = []
+    for older in more:
+        if older.believed and change.home.believed and Version(older.version) > Version(change.home.version):
+            notes.append(
+                f"{change.home.label} is the earlier release, and is taken for the one that has the change: "
+                "--between names the one without it first"
+            )
     if change.told.number and change.told.number != asked.number:
         notes.append(f"{change.came} says that it is #{change.told.number}, not #{asked.number}")
     if asked.releases and not asked.only:

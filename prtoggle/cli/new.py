@@ -167,6 +167,8 @@ def _read(name: str) -> tuple[str, str]:
     from prtoggle.difffix import text_of
 
     if name == "-":
+        if sys.stdin is None:
+            raise UsageError("--diff -: stdin is closed", hint="gh pr diff N | prtoggle new N --diff -")
         return sys.stdin.buffer.read().decode("utf-8", "surrogateescape").removeprefix("\ufeff"), "-"
     return text_of(name), name
 

@@ -333,3 +333,20 @@ def piped(world: World, text: str, *args: str) -> Ran:
         encoding="utf-8",
     )
     return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def test_releases_in_the_other_order_are_noted(engines: World) -> None:
+    ran = engines.run("new", "101", "--between", "./1.3", "./1.2", "--dry-run")
+    assert ran.code == 0 and "note: engine 1.2 is the earlier release" in ran.err
+    assert "earlier release" not in engines.run("new", "101", "--between", "./1.2", "./1.3", "--dry-run").err
+
+
+def test_a_release_is_no_change_of_itself(engines: World) -> None:
+    ran = engines.run("new", "101", "--between", "./1.3", "./1.3", "--dry-run")
+    assert (ran.code, ran.out) == (3, "") and "hint: no file differs" in ran.err
+
+
+def test_a_closed_stdin_is_said(engines: World) -> None:
+    command = f"{sys.executable} -m prtoggle new 101 --diff - --against ./1.3 <&-"
+    done = subprocess.run(["bash", "-c", command], cwd=engines.here, env=engines.environ({}), capture_output=True)
+    assert (done.returncode, done.stdout) == (2, b"") and b"stdin is closed" in done.stderr
