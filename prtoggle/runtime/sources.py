@@ -85,9 +85,9 @@ def find(
     files: list[FixFile] = []
     bad: list[BadSource] = []
     seen: set[str] = set()
-    for kind, where, folder in _folders(dirs, os.environ if environ is None else environ, sys_path):
-        if not folder:
-            bad.append(BadSource(kind, where, "the package that it names for prtoggle.fixes is not installed"))
+    for kind, where, folder, missing in _folders(dirs, os.environ if environ is None else environ, sys_path):
+        if missing:
+            bad.append(BadSource(kind, where, missing))
             continue
         real = os.path.realpath(folder)
         if real in seen:
@@ -169,18 +169,21 @@ def bundled_folder() -> str:
 
 def _folders(
     dirs: Sequence[str | os.PathLike[str]], environ: Mapping[str, str], sys_path: Sequence[str] | None
-) -> Iterator[tuple[str, str, str]]:
-    """Kind, name and folder of each source, in order."""
+) -> Iterator[tuple[str, str, str, str]]:
+    """Kind, name and folder of each source, in order; and why it has no folder, where it has none."""
     for folder in dirs:
         folder = os.path.abspath(folder)
-        yield "dir", folder, folder
+        yield "dir", folder, folder, ""
     for entry in environ.get(VARIABLE, "").split(os.pathsep):
         if entry.strip():
             folder = os.path.abspath(entry)
-            yield "path", folder, folder
-    yield "bundled", bundled_folder(), bundled_folder()
+            yield "path", folder, folder, ""
+    yield "bundled", bundled_folder(), bundled_folder(), ""
     for point in entry_points(sys_path):
-        yield "entry-point", point.distribution, point.folder
+        lost = f"the package {point.value} that it names for prtoggle.fixes is not installed"
+        if not point.value:
+            lost = f"its entry point {point.name} names no package for prtoggle.fixes"
+        yield "entry-point", point.distribution, point.folder, "" if point.folder else lost
 
 
 def _files(folder: str) -> list[str]:

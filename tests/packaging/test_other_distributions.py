@@ -209,7 +209,7 @@ def test_an_entry_point_that_names_no_package_stops_only_what_needs_it(
     text = (lost / "pyproject.toml").read_text()
     (lost / "pyproject.toml").write_text(text.replace('engine = "lost_fixes"', 'engine = "nowhere_fixes"'))
     lay(environment, lost)
-    said = "the distribution lost-fixes: the package that it names for prtoggle.fixes is not installed"
+    said = "the distribution lost-fixes: the package nowhere_fixes that it names for prtoggle.fixes is not installed"
     assert said in environment.run("prtoggle", "list").stderr
     assert cut(environment, "101") == REVERTED
     assert "what could not be read may have it: lost-fixes" in refused(environment, "103")

@@ -83,13 +83,14 @@ def test_a_source_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     info = tmp_path / "site" / "d-1.dist-info"
     info.mkdir(parents=True)
-    (info / "entry_points.txt").write_text("[prtoggle.fixes]\na = gone\n")
+    (info / "entry_points.txt").write_text("[prtoggle.fixes]\na = gone\nb =\n")
     environ = {"PRTOGGLE_PATH": str(tmp_path / "file")}
     found = find(dirs=[tmp_path / "none"], environ=environ, sys_path=[str(tmp_path / "site")])
     assert found.bad == (
         BadSource("dir", str(tmp_path / "none"), "no folder of fixes: No such file or directory"),
         BadSource("path", str(tmp_path / "file"), "no folder of fixes: Not a directory"),
-        BadSource("entry-point", "d", "the package that it names for prtoggle.fixes is not installed"),
+        BadSource("entry-point", "d", "the package gone that it names for prtoggle.fixes is not installed"),
+        BadSource("entry-point", "d", "its entry point b names no package for prtoggle.fixes"),
     )
 
 
