@@ -44,12 +44,13 @@ class Run:
     problem: str = ""
     executed: bool | None = None
     imported: bool = True
+    seconds: float = 0.0
 
 
 def run(item: pytest.Item) -> bool | None:
     """Run ``item`` where a mark says how."""
-    if child.running() or not is_marked(item):
-        return None
+    if child.running() or not is_marked(item) or item.config.getoption("setuponly", False):
+        return None  # --setup-only and --setup-plan call no test
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     try:
         _nothing_set_up(item)
@@ -137,7 +138,7 @@ def _prove(item: pytest.Item, guard: Guard, fixed: Sequence[pytest.TestReport]) 
     verdict = judge.judge(guard, ran.reports, ran.how, root)
     call = judge.call_of(fixed)
     if call is not None:
-        call.duration += sum(report.duration for report in ran.reports)
+        call.duration += ran.seconds
     if verdict.word == judge.GUARDS:
         if ran.executed is False:
             why = "but the reverted code was never executed" if ran.imported else "but nothing of it was imported"
@@ -191,13 +192,13 @@ def _run(
                 reports = tuple(runner())
             finally:
                 _leave(item, state)
-            return Run(reports, LIVE)
+            return Run(reports, LIVE, seconds=sum(report.duration for report in reports))
     both = text if base == "none" else marks.joined([base, text], str(item.config.rootpath))
     ran = childrun.run(item, both, warn=warn)
     problem = ran.problem
     if ran.refused:
         problem = "\n".join(ran.refused)
-    return Run(ran.reports, CHILD, why, problem, ran.executed, ran.imported)
+    return Run(ran.reports, CHILD, why, problem, ran.executed, ran.imported, ran.seconds)
 
 
 def _leave(item: pytest.Item, state: live.State) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.pytest_plugin.app import App
 
 pytest_plugins = "pytester"
@@ -319,3 +321,16 @@ def test_the_session_has_the_warnings_of_the_fixed_run_alone(app: App) -> None:
     )
     assert ran.code == 0 and "1 passed, 1 warning" in ran.out
     assert "UserWarning: 3 rows" in ran.out and "4 rows" not in ran.out
+
+
+def test_the_time_of_a_guard_is_that_of_all_its_runs(app: App) -> None:
+    ran = app.run(
+        """
+        @pytest.mark.guards("7", child=True)
+        def test_guards():
+            assert core.cut(ROWS) == [1, 2, 3]
+        """,
+        "--durations=1",
+        "--durations-min=0.2",
+    )
+    assert re.search(r"^[0-9.]+s call +test_it.py::test_guards$", ran.out, re.M), ran.out

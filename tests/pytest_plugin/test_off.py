@@ -99,3 +99,17 @@ def test_warnings_as_errors_and_autoload_off_work(app: App, monkeypatch: pytest.
         monkeypatch.setenv("PRTOGGLE_REVERT", "7/sort")  # then prtoggle is imported before pytest is
     ran = app.run(guards, *args)
     assert ran.code == 0, ran.out + ran.err
+
+
+def test_what_only_sets_up_reverts_nothing(app: App) -> None:
+    tests = """
+        @pytest.fixture
+        def rows(): print("set up")
+        @pytest.mark.reverted("7", child=True)
+        def test_reverted(rows): pass
+        @pytest.mark.guards("7")
+        def test_guards(rows): pass
+        """
+    for option in ("--setup-only", "--setup-plan"):
+        ran = app.run(tests, option)
+        assert ran.code == 0 and not ran.section, ran.out
