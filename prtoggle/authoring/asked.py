@@ -15,17 +15,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from packaging.version import Version
-
 from prtoggle import installed
 from prtoggle.authoring import folder
 from prtoggle.authoring.between import between
-from prtoggle.authoring.change import REFUSED, Change, Left, Pair
+from prtoggle.authoring.change import REFUSED, STAYS, Change, Left, Pair
 from prtoggle.authoring.commit import of_commit
 from prtoggle.authoring.holders import label_of, named, one, with_one_of
 from prtoggle.authoring.lacking import lacking
 from prtoggle.authoring.parts import Part, parts, texts
-from prtoggle.authoring.ranges import proposed
+from prtoggle.authoring.ranges import is_earlier, proposed
 from prtoggle.authoring.takenback import Diff, packages_of, taken_back
 from prtoggle.authoring.trying import Seen, Tried, proven, tried
 from prtoggle.authoring.written import edits
@@ -196,7 +194,16 @@ def _parts(change: Change, hint: str = "") -> tuple[Change, tuple[Part, ...]]:
 
 def _lacking(change: Change, its: Sequence[Part]) -> list[str]:
     made = texts(change.pairs, [each for part in its for each in part.edits])
-    return ["its edits cannot be made together"] if made is None else lacking(change.pairs, made, change.home)
+    return (
+        ["its edits cannot be made together"]
+        if made is None
+        else lacking(change.pairs, made, change.home, _added(change))
+    )
+
+
+def _added(change: Change) -> list[str]:
+    named = [module_of(left.path, change.home) for left in change.left if left.kind == STAYS]
+    return [each for each in named if each is not None and change.home.module_file(each) is not None]
 
 
 def _without(change: Change, found: Sequence[Part], broken: Sequence[tuple[Part, list[str]]]) -> Change:
@@ -271,7 +278,7 @@ def _title(found: Sequence[Part]) -> str:
 def _notes(asked: Asked, change: Change, more: Sequence[Package]) -> tuple[str, ...]:
     notes = []
     for older in more:
-        if older.believed and change.home.believed and Version(older.version) > Version(change.home.version):
+        if is_earlier(change.home, older):
             notes.append(
                 f"{change.home.label} is the earlier release, and is taken for the one that has the change: "
                 "--between names the one without it first"

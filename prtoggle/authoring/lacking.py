@@ -19,6 +19,7 @@ from pathlib import Path
 
 from prtoggle.authoring.change import Pair
 from prtoggle.authoring.classes import base_names, inherited, members, own_calls, texts_of
+from prtoggle.authoring.idle import unimported
 from prtoggle.authoring.names import bound_at_top, imports, unbound
 from prtoggle.edits.text import SourceText
 from prtoggle.packages import Package
@@ -29,8 +30,9 @@ _DEFINED = re.compile(
 _ATTRIBUTE = re.compile(r"\.(\w+)\b")
 
 
-def lacking(pairs: Sequence[Pair], texts: Mapping[str, str], package: Package) -> list[str]:
-    """Every problem, in words; ``texts`` are reverted ones by module."""
+def lacking(pairs: Sequence[Pair], texts: Mapping[str, str], package: Package, added: Iterable[str] = ()) -> list[str]:
+    """Every problem, in words; ``texts`` are reverted ones by module. Of the modules that the change ``added``, those
+    that nothing else imports any more do not count."""
     fixed = {pair.module: pair.fixed for pair in pairs}
     problems: list[str] = []
     said: set[str] = set()
@@ -50,7 +52,8 @@ def lacking(pairs: Sequence[Pair], texts: Mapping[str, str], package: Package) -
         name for module, text in texts.items() for name in _methods(fixed[module].tree) - _methods(ast.parse(text))
     }
     if any(gone.values()) or methods - said:
-        problems += _still_used(gone, methods - said, texts, package)
+        idle = unimported(added, texts, package)
+        problems += _still_used(gone, methods - said, texts, package, idle)
     return problems
 
 
@@ -85,7 +88,11 @@ def _why_in_vain(module: str, name: str, texts: Mapping[str, str], package: Pack
 
 
 def _still_used(
-    gone: Mapping[str, frozenset[str]], methods: set[str], texts: Mapping[str, str], package: Package
+    gone: Mapping[str, frozenset[str]],
+    methods: set[str],
+    texts: Mapping[str, str],
+    package: Package,
+    idle: frozenset[str],
 ) -> Iterator[str]:
     """Other modules that use what would be gone; methods that something calls and nothing defines any more."""
     asked = {module: (module.rpartition(".")[2], _any_of(names)) for module, names in gone.items() if names}
@@ -93,6 +100,8 @@ def _still_used(
     there: set[str] = set()
     uses: dict[str, str] = {}
     for module, text in texts_of(package, texts):
+        if module in idle:
+            continue
         # To parse a whole package takes long, and few of its modules name both a module and what is gone from it.
         if any(leaf in text and names.search(text) for leaf, names in asked.values()):
             yield from _uses(module, text, gone, package)
@@ -122,10 +131,11 @@ def _uses(module: str, text: str, gone: Mapping[str, frozenset[str]], package: P
         if each.name in gone.get(each.module, ()) and not package.module_exists(f"{each.module}.{each.name}"):
             yield f"{module}:{each.line} imports {each.name} of {each.module}, which would be gone"
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
+            whole = ast.unparse(node.value)
             for other, its in gone.items():
-                if node.attr in its and node.value.id == other.rpartition(".")[2] and other != module:
-                    yield f"{module}:{node.lineno} uses {node.value.id}.{node.attr}, which would be gone"
+                if node.attr in its and whole in (other, other.rpartition(".")[2]) and other != module:
+                    yield f"{module}:{node.lineno} uses {whole}.{node.attr}, which would be gone"
 
 
 def _own_calls(

@@ -16,6 +16,7 @@ from packaging.version import Version
 
 from prtoggle.authoring.trying import Seen
 from prtoggle.authoring.yamldoc import Ranges
+from prtoggle.packages import Package
 from prtoggle.verdict import Verdict
 
 WITH, WITHOUT, PARTLY, UNKNOWN = "with it", "without it", "with a part of it", "cannot be told"
@@ -47,6 +48,11 @@ def proposed(package: str, seen: Sequence[Seen]) -> Ranges:
             break
         bounds.append(f"!={version}")
     return Ranges(f">={first}", ",".join(bounds) if rot else "", text)
+
+
+def is_earlier(one: Package, other: Package) -> bool:
+    """Whether one is an earlier release than the other, as far as their versions are believed."""
+    return one.believed and other.believed and Version(one.version) < Version(other.version)
 
 
 def _states(seen: Sequence[Seen]) -> dict[Version, str]:

@@ -79,3 +79,36 @@ def test_a_method_that_another_module_calls_and_nothing_defines(tmp_path: Path) 
 def test_a_name_that_nothing_binds(tmp_path: Path) -> None:
     [found] = problems(tmp_path, "engine.core", CORE.replace("from engine.tools import helper\n", ""))
     assert found == "engine.core: nothing would bind helper"
+
+
+NEWER = CORE + "\n\ndef extra():\n    return 1\n"
+
+
+@pytest.mark.parametrize(
+    ("user", "problem"),
+    [
+        ("x = 1\n", ""),
+        ("from engine.late import y\n", "engine.late:1 imports extra of engine.core, which would be gone"),
+        ("def f():\n    from . import late\n", "engine.late:1 imports extra of engine.core, which would be gone"),
+        ("NAMES = ['engine.late']\n", "engine.late:1 imports extra of engine.core, which would be gone"),
+        (
+            "import importlib, pkgutil\nfor each in pkgutil.iter_modules(['.']):\n    importlib.import_module(each.name)\n",
+            "engine.late:1 imports extra of engine.core, which would be gone",
+        ),
+    ],
+    ids=["nothing", "an import", "an import in a function", "its name in a string", "all that is there"],
+)
+def test_what_a_module_uses_that_came_with_the_change_counts_where_it_is_still_in_use(
+    tmp_path: Path, user: str, problem: str
+) -> None:
+    late = "from engine.core import extra\n\ny = extra()\n"
+    home = package(tmp_path, {"core.py": NEWER, "tools.py": FILES["tools.py"], "late.py": late, "user.py": user})
+    found = lacking([pair(NEWER, CORE)], {"engine.core": CORE}, home, ["engine.late"])
+    assert found == ([problem] if problem else [])
+
+
+def test_a_use_by_the_whole_name_of_the_module_counts(tmp_path: Path) -> None:
+    late = "import engine.core\n\n\ndef f(my):\n    return engine.core.extra() + my.core.extra()\n"
+    home = package(tmp_path, {"core.py": NEWER, "tools.py": FILES["tools.py"], "late.py": late})
+    found = lacking([pair(NEWER, CORE)], {"engine.core": CORE}, home)
+    assert found == ["engine.late:5 uses engine.core.extra, which would be gone"]
