@@ -121,16 +121,16 @@ def command(ctx: click.Context, /, cmd: tuple[str, ...], fixes: tuple[Path, ...]
     shown = {name: os.environ[name] for name in account.VARIABLES if os.environ.get(name)}
     more = f" --max-runs {state.answer.max_runs}" if state.answer and state.answer.max_runs else ""
     told = account.account(state, resume=resuming(log.path) + more, environment=shown)
+    if options["report"] is not None:  # before the words: whoever reads those may stop after the first
+        try:
+            page.write(told, options["report"])
+        except UsageError as error:  # the answer took hours, and counts
+            render.words(f"prtoggle: {error}")
     if options["as_json"]:
         render.json(account.to_json(told))
     else:
         for line in account.text(told):
             render.out(line)
-    if options["report"] is not None:
-        try:
-            page.write(told, options["report"])
-        except UsageError as error:  # the answer took hours, and counts
-            render.words(f"prtoggle: {error}")
     return told.exit_code
 
 

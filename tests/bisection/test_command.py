@@ -62,6 +62,20 @@ def test_the_same_as_json_and_as_a_page(field: Field) -> None:
     assert list((field.cache / "bisections").glob("*.jsonl")), "a log that nobody named lies beside past runs"
 
 
+def test_the_page_is_written_also_where_nobody_reads_the_words(field: Field) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = ("bisect", "--among", "1,2,3", "--no-trace", "--report", "page.html", *check(field, "False"))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "prtoggle", *words], env=field.env(), cwd=field.root, stdout=writer, check=False
+        )
+    finally:
+        os.close(writer)
+    assert done.returncode == 141
+    assert "<html" in (field.root / "page.html").read_text()
+
+
 def test_words_that_are_no_text_come_through_and_the_json_stays_json(field: Field) -> None:
     odd = os.fsdecode(b"\xff")
     options = ("--among", "1", "--no-trace", "--max-runs", "1", "--json", "--log", f"log{odd}")
