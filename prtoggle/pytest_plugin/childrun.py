@@ -115,7 +115,9 @@ def _run(item: pytest.Item, text: str, folder: Path, warn: bool) -> Ran:
     if text == "none":
         return Ran(made[0], made[1], seconds=time.monotonic() - begun)
     told = result.told(entries, selection.parse(text), traced=True)
-    refused = dict.fromkeys(f"{each.package}: {each.reason}" for each in told.refused)
+    refused = dict.fromkeys(
+        each.reason if each.package == "?" else f"{each.package}: {each.reason}" for each in told.refused
+    )
     states = [edit.state for module in told.in_force for edit in module.edits]
     executed = True if "executed" in states else None if "unknown" in states else False
     return Ran(made[0], made[1], tuple(refused), executed, bool(told.in_force), time.monotonic() - begun)

@@ -44,9 +44,9 @@ def reverter(request: pytest.FixtureRequest) -> Generator[Callable[..., Out], No
     base = str(held.selection) if held is not None else "none"
     out: list[Out] = []
 
-    def revert(*selections: str) -> Out:
+    def revert(*selections: str | int) -> Out:
         """Take ``selections`` out of this process. Raises RefusedError, by name, where that cannot be had live."""
-        text = marks.joined(selections, str(request.config.rootpath))
+        text = marks.joined(marks.texts(selections, "revert", "revert"), str(request.config.rootpath))
         try:
             state = live.enter(text, base)
         except UsageError:

@@ -62,6 +62,10 @@ def judge(guard: Guard, reports: Sequence[pytest.TestReport], how: str, root: st
     if call.passed:  # a unittest passes although its subtests fail
         call = next((report for report in reports if report.failed and report.when == "call"), call)
     if call.passed:
+        last = next((report for report in reports if report.failed), None)
+        if last is not None:
+            what = f"it passes with {name} reverted, and fails in its {last.when}: {raised.short(last, root)}"
+            return said(DOES_NOT, what, last.longreprtext)
         return said(DOES_NOT, f"it passes with {name} reverted")
     short = raised.short(call, root)
     wrong = _other(guard, call)

@@ -99,12 +99,18 @@ def _known(mark: pytest.Mark, names: tuple[str, ...]) -> None:
 
 
 def _arguments(mark: pytest.Mark) -> list[str]:
-    texts = [str(argument) if type(argument) is int else argument for argument in mark.args]
-    wrong = [argument for argument in texts if not isinstance(argument, str)]
-    if not texts or wrong:
-        what = f"{mark.name} takes what to revert as text, not {wrong[0]!r}" if wrong else f"{mark.name} names nothing"
-        raise UsageError(what, hint=f'write @pytest.mark.{mark.name}("27360") or ("27360/slice")', page=_PAGE)
-    for text in texts:
-        if selection.parse(text, where=mark.name).is_none:
-            raise UsageError(f"{mark.name}: nothing is selected", hint="name what to take out: 27360", page=_PAGE)
-    return texts
+    return texts(mark.args, mark.name, f"@pytest.mark.{mark.name}")
+
+
+def texts(given: Iterable[object], name: str, call: str) -> list[str]:
+    """What was given to ``call`` as selections, each as text. Raises UsageError where one is none."""
+    found = [str(argument) if type(argument) is int else argument for argument in given]
+    named = [argument for argument in found if isinstance(argument, str)]
+    wrong = [argument for argument in found if not isinstance(argument, str)]
+    if not named or wrong:
+        what = f"{name} takes what to revert as text, not {wrong[0]!r}" if wrong else f"{name} names nothing"
+        raise UsageError(what, hint=f'write {call}("27360") or ("27360/slice")', page=_PAGE)
+    for text in named:
+        if selection.parse(text, where=name).is_none:
+            raise UsageError(f"{name}: nothing is selected", hint="name what to take out: 27360", page=_PAGE)
+    return named

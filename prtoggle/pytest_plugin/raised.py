@@ -50,7 +50,10 @@ def short(report: pytest.TestReport, root: str) -> str:
 def first_line(report: pytest.TestReport) -> str:
     """The first line of how it failed: ``IndexError: list index out of range``."""
     crash = getattr(report.longrepr, "reprcrash", None)
-    return _first(crash.message if crash is not None else report.longreprtext)
+    text = crash.message if crash is not None else report.longreprtext
+    if crash is None and "doctest" in (of(report).get("kinds") or [""])[0].lower():
+        text = text.strip().rpartition("\n")[2]  # the place; the example comes before
+    return _first(text)
 
 
 def _first(text: str) -> str:

@@ -48,6 +48,14 @@ def test_a_fix_is_out_until_its_block_or_the_test_ends(app: App) -> None:
 
         def test_unknown(revert):
             revert("8")
+
+        def test_a_number(revert):
+            with revert(7):
+                assert core.cut(ROWS) == ROWS
+
+        @pytest.mark.parametrize("wrong", [[], [["7"]], [None], ["none"]], ids=str)
+        def test_wrong(revert, wrong):
+            revert(*wrong)
         """
     )
     assert ran.results == {
@@ -60,7 +68,13 @@ def test_a_fix_is_out_until_its_block_or_the_test_ends(app: App) -> None:
         "test_beside_a_mark": "PASSED (7/sort reverted, live)",
         "test_what_cannot_be_had_live": "FAILED",
         "test_unknown": "FAILED",
+        "test_a_number": "PASSED",
+        "test_wrong[[]]": "FAILED",
+        "test_wrong[[['7']]]": "FAILED",
+        "test_wrong[[None]]": "FAILED",
+        "test_wrong[['none']]": "FAILED",
     }
+    assert "revert takes what to revert as text, not ['7']" in ran.out and "revert names nothing" in ran.out
     assert "7/limit cannot be taken out in the middle of a test: " in ran.out and "LIMIT" in ran.out
     assert '@pytest.mark.reverted("7/limit") runs it in a child process where it must' in ran.out
     assert "no fix has the number 8" in ran.out

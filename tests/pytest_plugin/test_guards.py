@@ -334,3 +334,19 @@ def test_the_time_of_a_guard_is_that_of_all_its_runs(app: App) -> None:
         "--durations-min=0.2",
     )
     assert re.search(r"^[0-9.]+s call +test_it.py::test_guards$", ran.out, re.M), ran.out
+
+
+def test_a_failure_in_the_teardown_is_said_to_be_one(app: App) -> None:
+    ran = app.run(
+        """
+        @pytest.fixture
+        def rows():
+            yield ROWS
+            assert core.cut(ROWS) == [1, 2, 3]
+
+        @pytest.mark.guards("7")
+        def test_passes(rows): pass
+        """
+    )
+    assert ran.results == {"test_passes": "FAILED (does not guard 7, live)"}
+    assert "it passes with 7 reverted, and fails in its teardown: AssertionError: assert [1, 2, 3, 4] ==" in ran.out

@@ -196,6 +196,26 @@ def test_doctests_and_sessions_without_marks_are_as_ever(app: App) -> None:
     assert (plain.code, plain.section) == (0, [])
 
 
+@pytest.mark.parametrize("child", [False, True])
+def test_a_doctest_can_be_marked_where_it_is_collected(app: App, child: bool) -> None:
+    app.file("engine/doc.py", '"""\n>>> from engine.core import cut\n>>> cut([1, 2, 3, 4])\n[1, 2, 3]\n"""\n')
+    app.file(
+        "conftest.py",
+        f"""
+        import pytest
+        from engine import core
+
+        def pytest_collection_modifyitems(items):
+            for item in items:
+                item.add_marker(pytest.mark.guards("7", child={child}))
+        """,
+    )
+    ran = app.run("", "--doctest-modules", "engine/doc.py")
+    how = "child process" if child else "live"
+    assert ran.section[0].startswith(f"GUARDS engine/doc.py::engine.doc 7 ({how}): ")
+    assert ran.section[0].endswith("doc.py:3: DocTestFailure") and ran.code == 0
+
+
 def test_marks_are_registered_and_without_the_plugin_they_are_not(app: App) -> None:
     ran = app.run(MIXED, "--strict-markers", "--collect-only")
     assert ran.code == 0 and "test_guards[4]" in ran.out
