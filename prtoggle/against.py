@@ -81,6 +81,9 @@ def package_root(folder: Path, package: str) -> Path:
         child = place / package
         if (child / "__init__.py").is_file() or (child.is_dir() and place is not folder):
             return place
+    single = next((place for place in places if (place / f"{package}.py").is_file()), None)
+    if single is not None:
+        return single
     if any((folder / package).rglob("*.py")):
         return folder
     if folder.name == package and any(folder.glob("*.py")):

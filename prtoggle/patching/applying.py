@@ -28,7 +28,7 @@ from prtoggle.patching.dirty import not_as_installed, uncommitted
 from prtoggle.patching.lock import locked
 from prtoggle.patching.state import Kind, State
 from prtoggle.patching.store import Store
-from prtoggle.patching.trees import marks, only_store, root_of
+from prtoggle.patching.trees import marks, only_store, refuse_several, root_of
 from prtoggle.patching.values import Out, selection_of
 from prtoggle.patching.writing import sha256
 from prtoggle.plan import Plan
@@ -84,6 +84,8 @@ def _store_for(selection: Selection, tree: Path, library: Library, *, dry_run: b
             if store is not None or marks(tree) == before:
                 raise  # else another command ended meanwhile
         else:
+            for plan in made:
+                refuse_several(tree, plan.package.name)
             return Store(_root(made)) if made else None
     raise RefusedError(f"other commands are changing {tree}", hint="try again when they have ended", page=_PAGE)
 

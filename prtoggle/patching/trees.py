@@ -37,10 +37,31 @@ def marks(folder: Path) -> tuple[int, ...]:
 
 def _places(folder: Path) -> list[Path]:
     base = folder.resolve()
-    places = [base, base / "python", base / "src", *sorted(base.glob("lib/python3*/site-packages"))]
-    if (base / "__init__.py").is_file():
+    places = [base, base / "python", base / "src", *_environments(base)]
+    if (base / "__init__.py").is_file() or _changed_in(base.parent, base.name):
         places.append(base.parent)
     return places
+
+
+def _environments(base: Path) -> list[Path]:
+    found = sorted(base.glob("lib/python3*/site-packages"))
+    return list(dict.fromkeys(place.resolve() for place in found))  # python3 may be a link to python3.12
+
+
+def _changed_in(root: Path, package: str) -> bool:
+    """Whether files of ``package`` in ``root`` were changed: it is one without an ``__init__.py``, then."""
+    try:
+        journal = Store(root).read()
+    except RefusedError:
+        return False
+    return any(name == package for name, _ in (journal.packages if journal else ()))
+
+
+def refuse_several(folder: Path, package: str) -> None:
+    """Raises UsageError where ``folder`` is an environment of several Pythons that have the package."""
+    found = [place for place in _environments(folder.resolve()) if locate(package, [str(place)]) is not None]
+    if len(found) > 1:
+        raise UsageError(f"{folder} holds {package} {len(found)} times", hint=f"name one: {', '.join(map(str, found))}")
 
 
 def only_store(folder: Path) -> Store | None:

@@ -22,7 +22,7 @@ from prtoggle.patching.bytecode import another_time, compiled
 from prtoggle.patching.findings import findings
 from prtoggle.patching.state import Kind, look
 from prtoggle.patching.store import Store
-from tests.patching.project import ALL, BOTH, FIX, FIXED, ONE, A, Project, snapshot
+from tests.patching.project import ALL, BOTH, FIX, FIXED, ONE, A, B, Project, snapshot
 
 Mode = py_compile.PycInvalidationMode
 
@@ -154,6 +154,32 @@ class TestPlaces:
         assert project.revert("7", project.site / "engine").tree == str(project.site)
         assert project.restore(tree=project.site / "engine").restored == ("7/one", "7/both")
 
+    def test_a_package_without_an_init_is_put_back_by_its_folder_too(self, project: Project) -> None:
+        project.file("__init__").unlink()
+        package = project.site / "engine"
+        assert project.revert("7", package).tree == str(project.site)
+        (project.site / "other").mkdir()
+        assert project.restore(tree=project.site / "other").restored == ()
+        assert project.restore(tree=package).restored == ("7/one", "7/both")
+
+    def test_a_module_of_one_file_is_a_package(self, project: Project) -> None:
+        (project.site / "single.py").write_text(B)
+        project.fix(9, FIX_OF_ONE_FILE)
+        project.revert("9")
+        assert (project.site / "single.py").read_text() == B.replace("both = 2", "both = 3")
+        project.restore()
+        assert (project.site / "single.py").read_text() == B
+
+    def test_an_environment_of_several_pythons_is_not_guessed_in(self, project: Project, tmp_path: Path) -> None:
+        environment = tmp_path / "environment"
+        sites = [environment / "lib" / version / "site-packages" for version in ("python3.11", "python3.12")]
+        for site in sites:
+            shutil.copytree(project.site, site)
+        with pytest.raises(UsageError, match=f"holds engine 2 times\n  hint: name one: {sites[0]}, {sites[1]}"):
+            project.revert("7", environment)
+        shutil.rmtree(sites[0] / "engine")
+        assert project.revert("7", environment).tree == str(sites[1])
+
     def test_a_tree_that_moved_is_put_back_all_the_same(self, project: Project) -> None:
         before = project.snapshot()
         project.revert("7")
@@ -205,6 +231,20 @@ class TestPlaces:
             with pytest.raises(RefusedError, match=why.replace("(", r"\(")):
                 command()
         assert project.texts() == before
+
+
+FIX_OF_ONE_FILE = """\
+prtoggle: 1
+fix: 9
+title: in a module of one file
+variants:
+  - package: single
+    patches:
+      - target: single.g
+        edits:
+          - match: 'both = 2'
+            replacement: 'both = 3'
+"""
 
 
 class TestDryRuns:
