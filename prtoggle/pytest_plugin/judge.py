@@ -31,6 +31,7 @@ class Verdict:
         word: ``guards``, ``does not guard``, ``error`` (it could not be told) or ``not checked``.
         what: one line: how the reverted run failed, or why it is not one.
         text: the whole failure of the reverted run, where there is one.
+        why: in a child process, why not live.
     """
 
     selection: str
@@ -38,6 +39,7 @@ class Verdict:
     what: str
     how: str = ""
     text: str = ""
+    why: str = ""
 
 
 def judge(guard: Guard, reports: Sequence[pytest.TestReport], how: str, root: str) -> Verdict:

@@ -14,7 +14,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -135,14 +135,14 @@ def _prove(item: pytest.Item, guard: Guard, fixed: Sequence[pytest.TestReport]) 
     ran = _run(item, guard.selection, "none", alone, lambda: _phases(item))
     if ran.problem:
         return Verdict(guard.selection, judge.ERROR, f"{guard.selection} could not be reverted: {ran.problem}", ran.how)
-    verdict = judge.judge(guard, ran.reports, ran.how, root)
+    verdict = replace(judge.judge(guard, ran.reports, ran.how, root), why=ran.why)
     call = judge.call_of(fixed)
     if call is not None:
         call.duration += ran.seconds
     if verdict.word == judge.GUARDS:
         if ran.executed is False:
             why = "but the reverted code was never executed" if ran.imported else "but nothing of it was imported"
-            return Verdict(guard.selection, judge.DOES_NOT, f"it fails there, {why}: {verdict.what}", ran.how)
+            return replace(verdict, word=judge.DOES_NOT, what=f"it fails there, {why}: {verdict.what}", text="")
         again = _phases(item) if ran.how == LIVE else _fixed_in_a_child(item)
         if not judge.passed(again):
             bad = next((report for report in again if not report.passed), None)
@@ -158,10 +158,10 @@ def _prove(item: pytest.Item, guard: Guard, fixed: Sequence[pytest.TestReport]) 
             ran = Run((), ran.how, executed=fresh.executed, imported=fresh.imported)
             told = judge.judge(guard, fresh.reports, CHILD, root)
             if told.word == judge.GUARDS and fresh.executed is not False and judge.passed(_fixed_in_a_child(item)):
-                return told
+                return replace(told, why="live it passes")
     if verdict.word == judge.DOES_NOT and ran.executed is False:
         why = "the reverted code was never executed" if ran.imported else "nothing that it changes was ever imported"
-        return Verdict(guard.selection, verdict.word, f"{verdict.what}; {why}", ran.how, verdict.text)
+        return replace(verdict, what=f"{verdict.what}; {why}")
     return verdict
 
 

@@ -69,6 +69,8 @@ def _line(terminal: pytest.TerminalReporter, title: str, nodeid: str, told: dict
     markup = {"green": True} if good else {"red": True} if title in ("DOES NOT GUARD", "ERROR") else {"yellow": True}
     terminal.write(title, **markup)
     terminal.line(f" {nodeid} {told['selection']}{how}: {told['what'].partition(chr(10))[0]}")
+    if terminal.verbosity > 1 and told["why"]:
+        terminal.line(f"    in a child process: {told['why']}")
     if terminal.verbosity > 1 and told["text"]:
         for line in told["text"].splitlines():
             terminal.line(f"    {line}")

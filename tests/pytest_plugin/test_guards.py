@@ -110,6 +110,30 @@ def test_how_the_reverted_run_failed_is_shown_whole_with_vv_and_in_a_section_of_
     assert "- with 7 reverted (live) -" in app.run(test, "-rP").out
 
 
+def test_why_a_guard_was_proven_in_a_child_is_shown_with_vv(app: App) -> None:
+    ran = app.run(
+        """
+        FIRST = core.cut(ROWS)
+
+        @pytest.mark.guards("7/limit")
+        def test_constant():
+            assert core.LIMIT == 3
+
+        @pytest.mark.guards("7", child=True)
+        def test_asked():
+            assert core.cut(ROWS) == [1, 2, 3]
+
+        @pytest.mark.guards("7")
+        def test_value():
+            assert FIRST == [1, 2, 3]
+        """,
+        "-v",
+    )
+    whys = [line for line in ran.section if line.startswith("    in a child process: ")]
+    assert len(whys) == 3 and "LIMIT" in whys[0], ran.out
+    assert whys[1].endswith(": asked for") and whys[2].endswith(": live it passes")
+
+
 def test_a_guard_may_say_how_it_fails(app: App) -> None:
     ran = app.run(
         """
