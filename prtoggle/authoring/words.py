@@ -57,14 +57,15 @@ def all_words(pairs: Sequence[Pair], edits: Sequence[tuple[str, str, Made]]) -> 
         brought[pair.module] = (now - before, before - now)
     changed = {called(unit) for _, unit, _ in edits}
     asked = {called(unit) for module, unit, _ in edits if _asks_otherwise(by_module[module], unit)}
+    filled = {name for pair in pairs for name in _filled_otherwise(pair)}
     found = []
     for module, unit, made in edits:
         source = by_module[module].fixed
         old = {word for span in made.replacements for word in _WORD.findall(source.text[span.start : span.end])}
         new = {word for span in made.replacements for word in _WORD.findall(span.new)}
-        around = _around(source, made) if asked else set()
+        around = _around(source, made) if asked or filled else set()
         came, went = brought[module]
-        own = (old & came) | (new & went)
+        own = (old & came) | (new & went) | ((old | new | around | set(unit.split("."))) & filled)
         used = ((old ^ new) & changed) | ((old | new | around) & asked)
         mine = called(unit)
         found.append(Words(_plain(own), _plain(used) - {mine}, mine, frozenset(old | new)))
@@ -81,6 +82,19 @@ def called(unit: str) -> str:
 
 def _plain(words: set[str]) -> frozenset[str]:
     return frozenset(word for word in words if not _SPECIAL.fullmatch(word))
+
+
+def _filled_otherwise(pair: Pair) -> set[str]:
+    """The classes of both texts whose annotated fields, which a dataclass takes as parameters, are others."""
+    now, before = (
+        {
+            each.name: [ast.dump(field) for field in each.body if isinstance(field, ast.AnnAssign)]
+            for each in ast.walk(source.tree)
+            if isinstance(each, ast.ClassDef)
+        }
+        for source in (pair.fixed, pair.reverted)
+    )
+    return {name for name, fields in now.items() if before.get(name, fields) != fields}
 
 
 def _asks_otherwise(pair: Pair, unit: str) -> bool:

@@ -60,3 +60,9 @@ def test_two_definitions_of_one_name_get_names_that_tell_them_apart() -> None:
 def test_a_part_is_not_called_all() -> None:
     code = "def all(x):\n    return {}\n\n\ndef f(x):\n    return {}\n"
     assert [part.name for part in parts_of(pair(code.format(1, 1), code.format(2, 2)))] == ["core-all", "f"]
+
+
+def test_a_field_belongs_to_who_fills_it() -> None:
+    fields = "class Row:\n    one: int\n    two: int\n\n\ndef make():\n    return Row(1, 2)\n\n\ndef other():\n    return 3\n"
+    older = fields.replace("    two: int\n", "").replace("Row(1, 2)", "Row(1)").replace("return 3", "return 4")
+    assert units(pair(fields, older)) == [["Row.two", "make"], ["other"]]
