@@ -124,6 +124,8 @@ def _decide_part(fix: Fix, part: str, variant: Variant, sources: Sources) -> Dec
         if inside is True:
             return verdict(Verdict.ALREADY, f"{_places(gone)} stands as reverted, in a release that holds the fix")
         whose = "outside contains" if inside is False else "of unknown version"
+        if inside is None and package.believed:
+            whose = "of which contains says nothing"
         return verdict(Verdict.NOT_SEEN, f"{_places(gone)} stands as without the fix, in a release {whose}")
     if not seen and part in variant.lacks:
         return verdict(

@@ -97,7 +97,8 @@ def answer(asked: Asked, index: Index, *, dry: bool = False) -> Answer:
     with tempfile.TemporaryDirectory(prefix="prtoggle-new-") as scratch:
         change, more = _change(asked, index, Path(scratch))
         change, found = _parts(change, hint="name what it needs too: --only PATH::NAME" if asked.only else "")
-        title = asked.title or change.told.title or _title(found)
+        untitled = _title(found, change)
+        title = asked.title or change.told.title or untitled
         where = (
             asked.out / f"pr{asked.number}_{folder.slug(title)}"
             if dry
@@ -116,7 +117,7 @@ def answer(asked: Asked, index: Index, *, dry: bool = False) -> Answer:
         "scenario.py": folder.scenario(asked.number, title),
         f"test_pr{asked.number}.py": folder.guard(asked.number, title),
     }
-    notes, todo = _notes(asked, change, more), _todo(asked.number, change, found, ranges, titled=title != _title(found))
+    notes, todo = _notes(asked, change, more), _todo(asked.number, change, found, ranges, titled=title != untitled)
     return Answer(asked.number, title, change, found, ranges, fix, where, files, home, met, notes, todo)
 
 
@@ -270,9 +271,11 @@ def _older(seen: Seen, label: str) -> Seen:
     return replace(seen, verdict="without it", healthy=True, reason="no pattern tells (unfixed)", nearest="", hint="")
 
 
-def _title(found: Sequence[Part]) -> str:
+def _title(found: Sequence[Part], change: Change) -> str:
     units = list(dict.fromkeys(unit for part in found for _, unit in part.units))
-    return f"the change of {', '.join(units[:3])}" + (f" and {len(units) - 3} more" if len(units) > 3 else "")
+    if len(units) > 3:
+        return f"the changes from {change.came}"
+    return f"the change of {', '.join(units)}"
 
 
 def _notes(asked: Asked, change: Change, more: Sequence[Package]) -> tuple[str, ...]:
