@@ -11,7 +11,7 @@ import click
 from prtoggle.check import UNAVAILABLE, Cell, Report
 from prtoggle.cli import completion, render
 from prtoggle.cli import releasematrix as matrix
-from prtoggle.cli.context import against_options, fixes_option, json_option, parse_all
+from prtoggle.cli.context import against_options, fixes_option, index_of, json_option, parse_all
 from prtoggle.errors import see
 
 SHORT = {
@@ -84,13 +84,12 @@ def command(
     from prtoggle.check import check
     from prtoggle.cli.annotations import wanted, workflow_commands
     from prtoggle.library import Library
-    from prtoggle.releases import Index
     from prtoggle.subjects import absent, installed, named
 
     selection = parse_all(selections)
     library = Library(fixes)
     with render.progress() as say:
-        index = Index(python_version=python_version, platform=platform, refresh=refresh, say=say, note=_note)
+        index = index_of(say, python_version=python_version, platform=platform, refresh=refresh)
         subjects = named(against, library, index, selection) if against else installed(library, selection)
     if not any(subject.package for subject in subjects):
         library.known(selection)
@@ -110,10 +109,6 @@ def command(
     for problem in report.problems:
         render.words(f"prtoggle: {problem}")
     return report.exit_code
-
-
-def _note(text: str) -> None:
-    render.words(f"prtoggle: {text}")
 
 
 def _render(report: Report, as_json: bool) -> None:

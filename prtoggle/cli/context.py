@@ -19,6 +19,7 @@ import click
 from prtoggle.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
+    from prtoggle.releases import Index
     from prtoggle.selection import Selection
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -79,3 +80,14 @@ def parse_all(texts: Sequence[str]) -> Selection:
     if not choices:
         raise UsageError("nothing is selected", hint="name a fix, or leave it out for all")
     return Selection(choices)
+
+
+def index_of(say: Callable[[str], None], *, python_version: str | None, platform: str | None, refresh: bool) -> Index:
+    """The releases that the user's pip lists, for what ``against_options`` say; ``say`` shows the progress."""
+    from prtoggle.cli import render
+    from prtoggle.releases import Index
+
+    def note(text: str) -> None:
+        render.words(f"prtoggle: {text}")
+
+    return Index(python_version=python_version, platform=platform, refresh=refresh, say=say, note=note)

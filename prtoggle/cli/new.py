@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from prtoggle.cli import render
-from prtoggle.cli.context import against_options, json_option
+from prtoggle.cli.context import against_options, index_of, json_option
 from prtoggle.errors import UsageError
 
 if TYPE_CHECKING:
@@ -92,17 +92,10 @@ def command(
     """
     from prtoggle.authoring.asked import Asked, answer
     from prtoggle.authoring.folder import keep
-    from prtoggle.releases import Index
 
     _one_source(number, commit, repo, diff, between, only)
     with render.progress() as say:
-        index = Index(
-            python_version=python_version,
-            platform=platform,
-            refresh=refresh,
-            say=say,
-            note=lambda text: render.words(f"prtoggle: {text}"),
-        )
+        index = index_of(say, python_version=python_version, platform=platform, refresh=refresh)
         asked = Asked(
             number,
             commit or "",

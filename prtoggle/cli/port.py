@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from prtoggle.cli import completion, render
-from prtoggle.cli.context import against_options, fixes_option, json_option
+from prtoggle.cli.context import against_options, fixes_option, index_of, json_option
 from prtoggle.cli.errors import describe
 
 if TYPE_CHECKING:
@@ -75,19 +75,12 @@ def command(
     from prtoggle.library import Library
     from prtoggle.proposal.asked import answers, goal_of, keep
     from prtoggle.proposal.bases import Pool
-    from prtoggle.releases import Index
     from prtoggle.selection import parse
 
     library = Library(fixes)
     selected = parse(selection)
     with render.progress() as say:
-        index = Index(
-            python_version=python_version,
-            platform=platform,
-            refresh=refresh,
-            say=say,
-            note=lambda text: render.words(f"prtoggle: {text}"),
-        )
+        index = index_of(say, python_version=python_version, platform=platform, refresh=refresh)
         to = goal_of(goal, library, index, only=package, selection=selected)
         pool = Pool.of(to.distribution, to.package.name, index, via=[parse_against(text) for text in via])
         found = list(answers(selected, to, library, pool, source=source))
