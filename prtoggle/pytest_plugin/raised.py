@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 LONGEST = 200
+_ASSERT = "AssertionError: assert "
 
 
 def name_of(kind: type[BaseException]) -> str:
@@ -58,4 +59,6 @@ def first_line(report: pytest.TestReport) -> str:
 
 def _first(text: str) -> str:
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    if line.startswith(_ASSERT):  # pytest leaves the name out of some, by how long they are and whether it runs in CI
+        line = line.removeprefix("AssertionError: ")
     return line if len(line) <= LONGEST else line[: LONGEST - 3] + "..."

@@ -31,7 +31,7 @@ SHOWN_ROOT = "/srv/app"
 """What the folder of a document is called in it."""
 
 _FENCE = re.compile(r"^```(\S[^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_LEFT_OUT = ("PRTOGGLE_", "SGLANG_", "PYTHON", "GITHUB_", "NO_COLOR", "COLUMNS", "_PRTOGGLE", "PIP_")
+_LEFT_OUT = ("PRTOGGLE_", "SGLANG_", "PYTHON", "PYTEST_", "GITHUB_", "NO_COLOR", "COLUMNS", "_PRTOGGLE", "PIP_")
 _MARK = "\x1e"
 
 
