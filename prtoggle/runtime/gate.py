@@ -265,6 +265,9 @@ def _twin(function: FunctionType) -> FunctionType:
     return twin
 
 
+FILE = "<frozen importlib, prtoggle gate>"
+"""The gate's file: by how it begins torch.compile knows what it is not to look into. Where it compiles a caller in
+another thread just then, it calls the gate, as Python would; of the gate's own code it can make nothing but an error."""
 _KINDS = SUSPENDABLE | 0x100
 """Flags of the code of generators, coroutines and async generators, iterable coroutines too."""
 _FORMS = {0x20: ("def", "return (yield from {})"), 0x80: ("async def", "return await {}")}
@@ -302,7 +305,7 @@ def _template(count: int, kind: int) -> CodeType:
         f"        {answer.format('enter(index)(*args, **kwargs)')}\n"
         f"        ({names})\n"
     )
-    module = compile(source, "<prtoggle gate>", "exec", dont_inherit=True)
+    module = compile(source, FILE, "exec", dont_inherit=True)
     outer = next(const for const in module.co_consts if isinstance(const, CodeType))
     template = next(const for const in outer.co_consts if isinstance(const, CodeType))
     assert len(template.co_freevars) == count

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from prtoggle.errors import RefusedError
-from prtoggle.runtime.gate import Change, Exchanged, GateTimeout, exchange
+from prtoggle.runtime.gate import FILE, Change, Exchanged, GateTimeout, exchange
 
 Module = dict[str, Any]
 
@@ -434,7 +434,7 @@ def test_while_the_gate_is_closed_a_function_says_of_itself_what_kind_it_is_and_
 
     def look() -> None:
         time.sleep(0.1)
-        assert made["slow"].__code__.co_filename == "<prtoggle gate>"
+        assert made["slow"].__code__.co_filename == FILE
         kinds.extend([ask(made[name]) for name in names] for ask in asked)
         asyncio.run(call())
 

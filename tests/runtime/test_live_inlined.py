@@ -157,3 +157,40 @@ def test_no_call_of_what_torch_compile_inlined_is_torn_or_stale(project: Project
     assert set(seen["first"]) == {1001.0}
     assert (seen["torn"], seen["stale"], seen["refused"]) == ([], [], [])
     assert seen["calls"] > 5 * TOGGLES
+
+
+BEHIND_THE_GATE = """
+import torch
+from prtoggle.runtime import gate
+
+class H:
+    def two(self, x):
+        return x + 1
+
+class Gate:
+    asked = []
+
+    def enter(self, index):
+        self.asked.append(index)
+        return lambda self, x: x + 5
+
+H.two.__code__ = gate._gate_code(Gate().enter, 0, H.two)
+h = H()
+
+@torch.compile(backend="eager")
+def calls(x):
+    y = x * 2
+    return y + 1000 * h.two(x)
+
+assert calls(torch.ones(2)).tolist() == [6002.0, 6002.0], calls(torch.ones(2))
+assert Gate.asked == [0]
+"""
+
+
+def test_what_is_compiled_just_while_the_gate_is_closed_calls_it(tmp_path: Path) -> None:
+    program = tmp_path / "behind.py"
+    program.write_text(BEHIND_THE_GATE)
+    done = subprocess.run(
+        [sys.executable, str(program)], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
