@@ -267,7 +267,7 @@ def _twin(function: FunctionType) -> FunctionType:
 
 FILE = "<frozen importlib, prtoggle gate>"
 """The gate's file: by how it begins torch.compile knows what it is not to look into. Where it compiles a caller in
-another thread just then, it calls the gate, as Python would; of the gate's own code it can make nothing but an error."""
+another thread just then, it calls the gate, as Python would; of the gate's own code it makes nothing but an error."""
 _KINDS = SUSPENDABLE | 0x100
 """Flags of the code of generators, coroutines and async generators, iterable coroutines too."""
 _FORMS = {0x20: ("def", "return (yield from {})"), 0x80: ("async def", "return await {}")}
