@@ -57,6 +57,16 @@ def processes(pids: Sequence[int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(each for pid in pids for each in remote.tree(pid)))
 
 
+def toggle(do: str, selection: str, pids: Sequence[int], *, timeout: float, force: bool, as_json: bool) -> int:
+    """``revert`` or ``restore`` in each of ``pids`` and its Python children; says what came of it; the exit code."""
+    from prtoggle import remote
+
+    with render.progress() as say:
+        say("asking the processes")
+        answers = remote.toggle(do, typed(selection), pids=processes(pids), timeout=timeout, force=force)
+    return report(answers, as_json)
+
+
 def typed(selection: str) -> str:
     """The selection as another process, in another folder, has to read it."""
     from prtoggle.selection import absolute, parse

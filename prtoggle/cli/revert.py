@@ -12,9 +12,9 @@ from pathlib import Path
 
 import click
 
-from prtoggle.cli import completion, render
+from prtoggle.cli import completion
 from prtoggle.cli.context import json_option
-from prtoggle.cli.livewords import live_options, report
+from prtoggle.cli.livewords import live_options, toggle
 from prtoggle.cli.treewords import pids_or_tree, report_tree, tree_options
 
 _EPILOG = """\b
@@ -60,10 +60,4 @@ def command(
         answer = revert(parse(selection), tree, Library(fixes), seconds=timeout, force=force, dry_run=dry_run)
         return report_tree(answer, as_json, tree=tree)
 
-    from prtoggle import remote
-    from prtoggle.cli.livewords import processes, typed
-
-    with render.progress() as say:
-        say("asking the processes")
-        answers = remote.toggle("revert", typed(selection), pids=processes(pids), timeout=timeout, force=force)
-    return report(answers, as_json)
+    return toggle("revert", selection, pids, timeout=timeout, force=force, as_json=as_json)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -64,10 +64,8 @@ def revert(
     store = _store_for(selection, tree, library, dry_run=dry_run)
     if store is None:
         return Answer("", dry_run=dry_run)
-    if dry_run:
-        return _revert(selection, tree, library, store, force=force, dry_run=True)
-    with held(store, seconds):
-        return _revert(selection, tree, library, store, force=force, dry_run=False)
+    with nullcontext() if dry_run else held(store, seconds):
+        return _revert(selection, tree, library, store, force=force, dry_run=dry_run)
 
 
 def _store_for(selection: Selection, tree: Path, library: Library, *, dry_run: bool) -> Store | None:

@@ -11,6 +11,7 @@ Example::
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,10 +50,8 @@ def restore(
         if not whole:
             raise SelectionError(f"{selection} is not reverted in {tree}", hint="nothing is reverted there")
         return Answer("", dry_run=dry_run)
-    if dry_run:
-        return _restore(selection, store, library, force=force, dry_run=True)
-    with held(store, seconds):
-        return _restore(selection, store, library, force=force, dry_run=False)
+    with nullcontext() if dry_run else held(store, seconds):
+        return _restore(selection, store, library, force=force, dry_run=dry_run)
 
 
 def _restore(selection: Selection | None, store: Store, library: Library, *, force: bool, dry_run: bool) -> Answer:
