@@ -12,7 +12,6 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 
 from prtoggle.errors import RefusedError, UsageError
@@ -116,8 +115,7 @@ def guard(number: str, title: str) -> str:
     """The skeleton of a test that guards the fix: it fails until somebody has written it."""
     name = re.sub(r"\W+", "_", slug(title))
     head = f'"""Guards {number}: {_sentence(title)}"""\n\nfrom __future__ import annotations\n\n'
-    if plugin():
-        return f'''{head}import pytest
+    return f'''{head}import pytest
 
 
 @pytest.mark.guards("{number}")
@@ -125,22 +123,6 @@ def test_{name}() -> None:
     """It must pass as things are, and fail once the fix is reverted; the mark runs it both ways."""
     pytest.fail("write a test that only the fix makes pass")
 '''
-    return f'''{head}import os
-
-
-def test_{name}() -> None:
-    """It must pass as things are, and fail once the fix is reverted: PRTOGGLE_REVERT={number} python -m pytest ..."""
-    state = os.environ.get("PRTOGGLE_REVERT") or "fixed"
-    raise AssertionError(f"write a test that only the fix makes pass ({{state}})")
-'''
-
-
-def plugin() -> bool:
-    """Whether the pytest plugin with the mark ``guards`` comes with this prtoggle."""
-    try:
-        return find_spec("prtoggle.pytest_plugin") is not None
-    except (ImportError, ValueError):
-        return False
 
 
 def _sentence(title: str) -> str:
