@@ -104,9 +104,11 @@ class Searches:
     def _by_numbers(self, level: Level) -> Step:
         """Both ends have values."""
         if self.measures.worse_end is None:
-            says = "the number is no worse with everything reverted than with nothing, nor the other way round"
-            reason = self.measures.no_values
-            return Found(None, (), not reason, reason or says, frozenset(level.names if reason else ()))
+            if reason := self.measures.no_values:
+                return Found(None, (), False, reason, frozenset(level.names))
+            # That no difference was seen says nothing of how probable it is that there is none.
+            says = "the values with everything reverted and with nothing show no difference"
+            return Found(None, (), True, says, confidence=0.0)
         tried = [Tried(each, outcome) for each, outcome in self.measures.judged(level.names, level.context)]
         width = max(1, self.settings.jobs // 5)
         return certain.search(level.names, tried, width=width, limit=self._limit(level))

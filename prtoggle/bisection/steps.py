@@ -209,10 +209,6 @@ class _Stand:
                 raise self._wait("confirm", again)
             seldom = "" if Outcome.BAD in self.trials.outcomes.values() else " (--flaky, if it fails seldom)"
             reason += f"; each end was tried {ENDS_SEEN} times{seldom}"
-        confidence = found.confidence
-        if self.mode == "metric" and found.complete:
-            # That no difference was seen says nothing of how probable it is that there is none.
-            confidence, reason = 0.0, "the values with everything reverted and with nothing show no difference"
         more = 2 * self.trials.runs if self.searches.stopped and not found.complete else 0
         if more:
             reason += f"; --max-runs {more} goes on"
@@ -223,7 +219,7 @@ class _Stand:
             "none" if found.complete else "inconclusive",
             found.direction,
             (),
-            confidence,
+            found.confidence,
             found.complete,
             reason,
             tuple(sorted(found.left)),
