@@ -13,15 +13,24 @@ Example::
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
 import importlib.util
 import json
 import os
 import sys
 import traceback
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 BUNDLED = "prtoggle_fixes"
+
+
+class _AsWritten(importlib.machinery.SourceFileLoader):
+    """Compiles the file as it is now: bytecode left by an earlier run passes for that of a file that was edited within
+    the same second to the same length."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
 
 
 def module_name(path: str) -> str:
@@ -40,7 +49,7 @@ def load(path: str) -> ModuleType:
     name = module_name(path)
     if name.startswith(f"{BUNDLED}."):
         return importlib.import_module(name)
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=_AsWritten(name, path))
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no Python module")
     module = importlib.util.module_from_spec(spec)

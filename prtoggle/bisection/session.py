@@ -167,7 +167,12 @@ class _Session:
     def _loop(self) -> State:
         stands = self._state()
         self.watcher.stands(stands, ())
-        while stands.answer is None and not self.asked_to_end:
+        while not self.asked_to_end and (stands.answer is None or self.running):
+            if stands.answer is not None:
+                # Nothing else is needed. What had ended by now is in the log, so the answer has to be one to that too.
+                self._stop()
+                stands = self._state()
+                continue
             for wanted in stands.wanted:
                 self._start(wanted)
             if not self.running:
@@ -179,7 +184,7 @@ class _Session:
             self._take(record)
             stands = self._state()
             self._look(stands)
-        if stands.answer is None:
+        if self.asked_to_end:
             self._stop()
             stands = self._state()
             if stands.answer is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ import pytest
 
 from prtoggle.bisect.values import Direction
 from prtoggle.bisection import executors, record, session, worker
-from prtoggle.bisection.values import Settings, TrialRecord
+from prtoggle.bisection.values import Job, Settings, TrialRecord
 from prtoggle.errors import ConflictError, PrtoggleError, RefusedError, SelectionError, UsageError
 from prtoggle.trial import CommandError
 from tests.bisection.field import Field, Seen, named, processes_of
@@ -478,3 +479,56 @@ def test_a_worker_that_is_started_with_a_closed_pipe_runs_nothing(make: Make) ->
         [sys.executable, "-m", "prtoggle.bisection.worker", str(job)], stdin=subprocess.DEVNULL, check=False
     )
     assert done.returncode == worker.NOT_BEGUN and not (job / "result.json").exists()
+
+
+# Trials that end beside the answer
+
+
+class Late:
+    """Runs nothing: trials end one at a time, as ``says``; those that are to be ended have just ended by themselves."""
+
+    def __init__(self, width: int, says: Callable[[Job], str]) -> None:
+        self.width, self.says = width, says
+        self.running: list[Job] = []
+        self.ended: list[Job] = []
+        self.late: list[int] = []
+
+    def submit(self, job: Job) -> None:
+        self.running.append(job)
+
+    def finished(self, timeout: float) -> TrialRecord | None:
+        if not self.ended and self.running:
+            self.ended.append(self.running.pop(0))
+        if not self.ended:
+            return None
+        job = self.ended.pop(0)
+        return TrialRecord(job.number, job.phase, job.reverted, job.selection, self.says(job), folder=job.folder)
+
+    def stop(self) -> None:
+        self.late += [job.number for job in self.running]
+        self.ended += self.running
+        self.running.clear()
+
+
+def chance(job: Job) -> bool:
+    return random.Random(1000 * job.number + 1).random() < 0.5
+
+
+@pytest.mark.parametrize("late", ["bears it out", "speaks against it"])
+def test_what_ended_beside_the_answer_is_part_of_it(make: Make, late: str) -> None:
+    """The log has it already, so the answer is one to that too, or is taken back and the search goes on."""
+    field = make(4)
+
+    def says(job: Job) -> str:
+        if late == "speaks against it" and job.number in executor.late[:1]:
+            return "good" if "3" in job.reverted else "bad"
+        return "bad" if "3" in job.reverted and chance(job) else "good"
+
+    executor = Late(4, says)
+    with session.begin(field.settings("", flaky=True, jobs=4, confidence=0.9), log=field.root / "log") as log:
+        state = session.run(log, executor, Seen())
+    assert executor.late, "nothing was under way when there was an answer"
+    _, logged = record.read(field.root / "log")
+    assert state.records == logged and {each.number for each in logged} >= set(executor.late)
+    assert state.answer is not None and [each.fixes for each in state.answer.culprits] == [("3",)]
+    assert (len(logged) > executor.late[0]) == (late == "speaks against it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,16 @@ def test_a_claim_that_does_not_hold_is_not_proven_in_either_state(proving: World
     assert {cell["reason"] for cell in cells.values() if cell["fixed"]} == {
         "fixed: what was seen is not what was claimed"
     }
+
+
+def test_a_claim_that_was_edited_within_the_same_second_is_read_as_it_is_now(proving: World) -> None:
+    real = proving.fixes / "pr101_x" / "real.py"
+    os.utime(real, (1_700_000_000, 1_700_000_000))
+    assert prove(proving)[0] == 0
+    real.write_text(REAL.replace('seen["length"] == 3', 'seen["length"] == 4'))  # of the same length
+    os.utime(real, (1_700_000_000, 1_700_000_000))
+    code, cells = prove(proving)
+    assert (code, cells["101/slice+assert"]["verdict"]) == (1, "not proven")
 
 
 def test_code_that_never_imports_what_is_reverted_is_not_proven(proving: World) -> None:
