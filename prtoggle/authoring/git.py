@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from prtoggle import git
 from prtoggle.errors import InconclusiveError, RefusedError, UsageError
 
 _PAGE = "guides/write-a-reverse-patch#3-let-it-be-written"
 
-_OURS = ("-c", "core.quotepath=off", "-c", "core.fsmonitor=false", "-c", "color.ui=false", "-c", "log.showSignature=0")
 _FILES = ("100644", "100755")
 _FORGE = re.compile(
     r"(?:https?://|ssh://)?(?:[^@/\s]+@)?(?P<host>[^/:\s]+)(?::\d+(?=/))?[:/](?P<path>[^\s]+?)(?:\.git)?/?"
@@ -156,20 +155,11 @@ class Repository:
         return "", ""
 
     def _git(self, *words: str, problem: str, hint: str = "", given: bytes | None = None, quiet: bool = False) -> bytes:
-        env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", "GIT_PAGER": "cat"}
-        try:
-            done = subprocess.run(
-                ["git", "--no-replace-objects", *_OURS, *words],
-                cwd=self.folder,
-                env=env,
-                input=given if given is not None else b"",
-                capture_output=True,
-                check=False,
+        asked = git.ask(self.folder, *words, given=given or b"")
+        if not asked.ran:
+            raise InconclusiveError(
+                f"git gave no answer: {asked.why}", hint="git show SHA > x.diff elsewhere, then --diff"
             )
-        except OSError as error:
-            hint = f"{error}; git show SHA > x.diff elsewhere, then --diff"
-            raise InconclusiveError("git did not start", hint=hint) from None
-        if done.returncode and not quiet:
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise UsageError(problem, hint=hint or (f"git says: {said[-1]}" if said else ""))
-        return done.stdout
+        if not asked.ok and not quiet:
+            raise UsageError(problem, hint=hint or f"git says: {asked.why}")
+        return asked.out

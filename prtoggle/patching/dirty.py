@@ -10,37 +10,30 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
-import os
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+from prtoggle import git
 from prtoggle.packages import Package
 
-_ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
+_SECONDS = 60.0
 
 
 def uncommitted(files: Iterable[Path]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Which of ``files`` have changes that git was not given, one line each; and what could not be looked at."""
     changed: list[str] = []
     unknown: dict[str, None] = {}
-    env = {name: value for name, value in os.environ.items() if name not in _ELSEWHERE}
-    env |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     for file in files:
         if not any((parent / ".git").exists() for parent in file.parents):
             continue
-        command = ["git", "--literal-pathspecs", "-C", str(file.parent), "status", "--porcelain", "-z"]
-        try:
-            done = subprocess.run(
-                [*command, "--untracked-files=no", "--", file.name], env=env, capture_output=True, check=False
-            )
-        except OSError:
-            unknown["git is not installed"] = None
-            continue
-        if done.stdout:
+        words = ("status", "--porcelain", "-z", "--untracked-files=no", "--", file.name)
+        asked = git.ask(file.parent, *words, seconds=_SECONDS)
+        if asked.out:
             changed.append(f"{file} has uncommitted changes")
-        elif done.returncode and b"not a git repository" not in done.stderr:
-            unknown[(done.stderr.decode(errors="replace").strip().splitlines() or ["git failed"])[0]] = None
+        elif not asked.ok and not asked.why.startswith("not a git repository"):
+            unknown[asked.why] = None
+        if not asked.ran:
+            break  # nor will it for the next
     notes = tuple(f"whether files have uncommitted changes was not looked at: {why}" for why in unknown)
     return tuple(changed), notes
 
