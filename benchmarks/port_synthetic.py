@@ -1,7 +1,7 @@
 """Small reverts of real functions, carried over mechanical drifts: every answer is known exactly.
 
 A case is a release's module with some of its neighbours, a revert out of :mod:`benchmarks.port_reverts`, and one to three
-drifts out of :mod:`benchmarks.port_drifts`, each a release of its own. A refusal is no mistake; anything else than the
+drifts out of :mod:`benchmarks.drifts`, each a release of its own. A refusal is no mistake; anything else than the
 drifted reverted text is.
 
 Example::
@@ -15,8 +15,8 @@ import random
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 
+from benchmarks.drifts import DRIFTS, GONE, State, drifted
 from benchmarks.port_case import Case
-from benchmarks.port_drifts import DRIFTS, GONE, State, drifted
 from benchmarks.port_reverts import REVERTS, reverted
 from benchmarks.port_trees import Release, Texts, definitions, lines_of, parsed, parses
 from prtoggle.port.values import Revert

@@ -9,9 +9,9 @@ import shutil
 import pytest
 
 import prtoggle.port
+from benchmarks.drifts import DRIFTS, GONE, State, drifted
 from benchmarks.port_case import Case, judge, plain
 from benchmarks.port_changes import merge
-from benchmarks.port_drifts import DRIFTS, GONE, State, drifted
 from benchmarks.port_reverts import REVERTS, reverted
 from benchmarks.port_trees import Texts, definitions, parsed, same
 from prtoggle.port.values import CannotTell, Carried, Revert
