@@ -1,9 +1,9 @@
 """Git, asked one question in one way.
 
 The folder alone says which repository: variables such as ``GIT_DIR``, which git sets for its hooks, are not passed on.
-It runs no monitor that the repository names, takes no locks, asks nobody for a password, speaks English, and has to end.
-Whose repositories it reads (``safe.directory``) stays its user's to say: one of somebody else can name filters, which
-are programs.
+It runs no monitor that the repository names, takes no locks, asks nobody for a password, speaks English, and has to
+end. Whose repositories it reads (``safe.directory``) stays its user's to say: one of somebody else can name filters,
+which are programs.
 
 Example::
 

@@ -35,6 +35,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from prtoggle import wholefile
 from prtoggle.against import PathTarget, matching, package_root, parse_against, pinned
 from prtoggle.errors import InconclusiveError
 from prtoggle.wheels import unpack
@@ -305,11 +306,9 @@ def _read_listing(file: Path) -> tuple[tuple[str, ...], float]:
 
 
 def _write_listing(file: Path, versions: tuple[str, ...]) -> None:
-    aside = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(json.dumps({"listed_at": time.time(), "versions": versions}), encoding="utf-8")
-        os.replace(aside, file)
+        wholefile.replace(file, json.dumps({"listed_at": time.time(), "versions": versions}).encode())
     except OSError:
         return  # a cache that cannot be written costs time, nothing else
 

@@ -8,6 +8,7 @@ Example::
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from prtoggle import wholefile
 from prtoggle.errors import RefusedError
 from prtoggle.runtime import cache
 
@@ -112,15 +114,8 @@ def goes_on(folder: Path) -> bool:
 
 def describe(folder: Path, described: Mapping[str, Any]) -> None:
     """Write ``run.json``, whole or not at all. A disk that does not take it is no error."""
-    temporary = folder / f".{FILE}.{os.getpid()}"
-    try:
-        temporary.write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
-        os.replace(temporary, folder / FILE)
-    except OSError:
-        try:
-            temporary.unlink(missing_ok=True)
-        except OSError:
-            pass
+    with contextlib.suppress(OSError):
+        wholefile.replace(folder / FILE, (json.dumps(described, indent=1) + "\n").encode())
 
 
 def load(folder: Path) -> dict[str, Any] | None:

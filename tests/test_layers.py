@@ -160,7 +160,7 @@ def test_what_boot_can_reach_is_the_layer_of_the_targets_processes_and_the_stand
             reached.add(name)
             left += [other for other in own(name) if (name, other) != STEP_UP]
     layer = {name for names in LAYERS if "runtime.boot" in names for name in names}
-    assert reached - layer <= {"errors", "value", "prtoggle", "lineshift"}
+    assert reached - layer <= {"errors", "value", "prtoggle", "lineshift", "wholefile"}
     assert layer - reached <= {"runtime"}
     assert [name for name in reached if foreign(name)] == []
 

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from prtoggle import wholefile
 from prtoggle.errors import RefusedError, UsageError
 
 _PAGE = "guides/write-a-reverse-patch#3-let-it-be-written"
@@ -70,13 +71,12 @@ def keep(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
         whole = aside / folder.name
         whole.mkdir()
         for name, text in files.items():
-            with open(whole / name, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
+            wholefile.make(whole / name, text.encode(), 0o666)
+        wholefile.sync_folder(whole)
         if os.path.lexists(folder):  # an empty folder would be replaced
             raise RefusedError(f"{folder} is there already, and nothing is written over", page=_PAGE)
         os.rename(whole, folder)
+        wholefile.sync_folder(folder.parent)
     except OSError as error:
         raise RefusedError(f"{folder} cannot be written: {error.strerror or error}", page=_PAGE) from None
     finally:

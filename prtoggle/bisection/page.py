@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from prtoggle import __version__
+from prtoggle import __version__, wholefile
 from prtoggle.bisection import pagestyle
 from prtoggle.bisection.account import Account, Accused, by_reason, duration, headline, percent, spent, where
 from prtoggle.bisection.picture import numbers, over_time, safe, said, subsets
@@ -42,12 +42,9 @@ def write(told: Account, file: Path) -> None:
     Raises:
         UsageError: the file cannot be written.
     """
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        beside.write_text(page(told), encoding="utf-8", errors="backslashreplace")
-        beside.replace(file)
+        wholefile.replace(file, page(told).encode("utf-8", "backslashreplace"))
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise UsageError(f"the report {file} cannot be written: {error.strerror or error}") from None
 
 

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from prtoggle import wholefile
 from prtoggle.bisection import reaper
 from prtoggle.bisection.values import NOT_REACHED, Job, TrialRecord, job_of, plain
 from prtoggle.bisection.verdict import End, executed, idle, in_force, judge, void
@@ -148,12 +149,7 @@ def _record(job: Job, kind: str, began: float, **more: object) -> TrialRecord:
 
 def write(path: Path, record: TrialRecord) -> None:
     """Write a result, whole or not at all, so that it is there also after the power went."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("w", encoding="utf-8") as file:
-        json.dump(plain(record), file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    wholefile.replace(path, json.dumps(plain(record)).encode(), durable=True)
 
 
 def lock(folder: Path, *, seconds: float = 0.0) -> int | None:

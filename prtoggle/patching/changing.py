@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from prtoggle import __version__
+from prtoggle import __version__, wholefile
 from prtoggle.errors import RefusedError
 from prtoggle.packages import restore_words
 from prtoggle.patching import bytecode, writing
@@ -76,7 +76,7 @@ def change(
         for entry in entries:
             if entry.was not in (entry.before.sha256, entry.goal):
                 store.keep_as_it_is(entry.path, entry.was)
-        writing.sync_folder(store.folder / "files")
+        wholefile.sync_folder(store.folder / "files")
         store.write(journal)
         moved = [entry for entry in entries if entry.was != entry.goal]
         for entry in moved:
@@ -224,7 +224,7 @@ def _move(store: Store, entry: Entry, now: str) -> None:
     if digest_of(store, entry.path) != now:
         raise RefusedError(f"{path} changed while it was looked at", hint="try again", page=_PAGE)
     os.replace(writing.temporary(path), path)
-    writing.sync_folder(path.parent)
+    wholefile.sync_folder(path.parent)
     if entry.goal == entry.before.sha256:
         _compiled_back(store, entry)
 
@@ -292,7 +292,7 @@ def _words(error: BaseException) -> str:
     if isinstance(error, OSError):
         name = error.filename2 or error.filename
         shown = Path(os.fsdecode(name)) if isinstance(name, str | bytes) else None
-        where = f"{shown.parent if shown.name.startswith(writing.TEMPORARY) else shown}: " if shown else ""
+        where = f"{shown.parent if shown.name.startswith(wholefile.HEAD) else shown}: " if shown else ""
         return f"{where}{error.strerror or error}"
     return error.what if isinstance(error, RefusedError) else str(error) or type(error).__name__
 

@@ -17,6 +17,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from prtoggle import wholefile
 from prtoggle.errors import RefusedError
 from prtoggle.packages import TREE_FOLDER as FOLDER
 from prtoggle.patching import writing
@@ -107,7 +108,7 @@ class Store:
             if not folder.is_dir():
                 folder.mkdir()
                 self._theirs(folder)
-                writing.sync_folder(folder.parent)
+                wholefile.sync_folder(folder.parent)
         for name, text in _TEXTS.items():
             if not (self.folder / name).exists():
                 (self.folder / name).write_bytes(text)
@@ -142,16 +143,16 @@ class Store:
         """The journal is on the disk."""
         new = self.folder / NEW
         writing.remove(new)
-        writing.make(new, written(journal), 0o644)
+        wholefile.make(new, written(journal), 0o644)
         self._theirs(new)
         os.replace(new, self.folder / JOURNAL)
-        writing.sync_folder(self.folder)
+        wholefile.sync_folder(self.folder)
 
     def keep(self, path: str, data: bytes, mode: int) -> None:
         """A copy of ``data`` is on the disk, readable by those who could read the file."""
         file = self.kept(path, writing.sha256(data))
         writing.remove(file)
-        writing.make(file, data)
+        wholefile.make(file, data)
         self._theirs(file)
         os.chmod(file, mode)
 
@@ -162,7 +163,7 @@ class Store:
         try:
             os.link(self.file(path), kept)
         except OSError:
-            writing.make(kept, self.file(path).read_bytes())
+            wholefile.make(kept, self.file(path).read_bytes())
 
     def tidy(self, journal: Journal | None) -> None:
         """Only what ``journal`` needs is kept; nothing without one. To be called under the lock. The journal goes last:
@@ -173,7 +174,7 @@ class Store:
                 writing.discard(file)
         writing.discard(self.folder / NEW)
         if journal is None and not _files(self.folder / FILES):
-            writing.sync_folder(self.folder / FILES)
+            wholefile.sync_folder(self.folder / FILES)
             writing.discard(self.folder / JOURNAL)
 
     def leave(self) -> None:

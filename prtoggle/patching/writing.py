@@ -19,10 +19,9 @@ import shutil
 import stat
 from pathlib import Path
 
+from prtoggle import wholefile
 from prtoggle.errors import RefusedError
 from prtoggle.patching.values import Look
-
-TEMPORARY = ".prtoggle-"
 
 
 def sha256(data: bytes) -> str:
@@ -69,7 +68,7 @@ def look(path: Path, data: bytes) -> Look:
 
 def temporary(path: Path) -> Path:
     """Where the new file for ``path`` is made ready: always the same name, so that one left behind can be found."""
-    return path.with_name(f"{TEMPORARY}{sha256(os.fsencode(path.name))[:16]}.tmp")
+    return path.with_name(f"{wholefile.HEAD}{sha256(os.fsencode(path.name))[:16]}{wholefile.TAIL}")
 
 
 def stage(path: Path, source: bytes | Path, like: Look, mtime_ns: int) -> Path:
@@ -85,19 +84,10 @@ def stage(path: Path, source: bytes | Path, like: Look, mtime_ns: int) -> Path:
         except OSError:  # no links on this file system, or the kept file belongs to somebody else
             remove(new)
             source = source.read_bytes()
-    make(new, source)
+    wholefile.make(new, source)
     _dress(new, path, like, mtime_ns)
-    sync_file(new)
+    wholefile.sync_file(new)
     return new
-
-
-def make(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """A new file with ``data``, on the disk. Raises FileExistsError where there is one."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
-    with open(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _dress(new: Path, old: Path, like: Look, mtime_ns: int) -> None:
@@ -138,19 +128,3 @@ def discard(path: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def sync_file(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_folder(path: Path) -> None:
-    """The names in ``path`` are on the disk; some file systems cannot be asked."""
-    try:
-        sync_file(path)
-    except OSError:
-        pass

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from prtoggle import wholefile
 from prtoggle.against import PathTarget, parse_against
 from prtoggle.catalog import Catalog, Request
 from prtoggle.errors import MalformedError, PrtoggleError, RefusedError, UsageError
@@ -213,7 +213,7 @@ def keep(proposal: Proposal, folders: Sequence[Path]) -> Path:
                 raise RefusedError(
                     f"{path} is read-only", hint="make it writable, or take the patch from stdout", page=_PAGE
                 )
-            _replace(path, proposal.after)
+            wholefile.replace(path, proposal.after, durable=True)
     except OSError as error:
         raise RefusedError(f"{path} cannot be written: {error.strerror or error}", page=_PAGE) from None
     return path
@@ -231,20 +231,6 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(number)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    number, aside = tempfile.mkstemp(prefix=".revert-", dir=path.parent)
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(aside, path.stat().st_mode & 0o7777 if path.exists() else 0o644)
-        os.replace(aside, path)
-    except BaseException:
-        os.unlink(aside)
-        raise
 
 
 def as_patch(proposal: Proposal, *, several: bool) -> tuple[Path, bytes]:

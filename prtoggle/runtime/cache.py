@@ -137,24 +137,11 @@ def write(kind: str, key: str, value: Any) -> bool:
     payload = marshal.dumps(value)
     data = _MAGIC + content(payload).encode() + payload
     final = os.path.join(where, f"{kind}-{key}")
-    temporary = f"{final}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
+    from prtoggle import wholefile  # here: most processes only read
+
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+        wholefile.replace(final, data, mode=0o600)
     except OSError:
-        return False
-    try:
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(handle, view) :]
-        finally:
-            os.close(handle)
-        os.replace(temporary, final)
-    except OSError:
-        try:
-            os.unlink(temporary)
-        except OSError:
-            pass
         return False
     return True
 
