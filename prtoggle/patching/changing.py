@@ -27,6 +27,8 @@ from prtoggle.patching.state import State, digest_of
 from prtoggle.patching.store import Store
 from prtoggle.patching.values import Compiled, Entry, Journal, Out
 
+_SECOND = 1_000_000_000
+
 _PAGE = "guides/edit-the-files-of-a-tree#when-it-is-refused"
 
 
@@ -79,8 +81,12 @@ def change(
         wholefile.sync_folder(store.folder / "files")
         store.write(journal)
         moved = [entry for entry in entries if entry.was != entry.goal]
+        times = {
+            entry.path: _time(store.file(entry.path).parent) for entry in moved
+        }  # before there is something new in them
         for entry in moved:
-            _stage(store, entry, entry.goal, wanted[entry.path].data if entry.path in wanted else None)
+            data = wanted[entry.path].data if entry.path in wanted else None
+            _stage(store, entry, entry.goal, data, avoid=times[entry.path])
         for entry in moved:
             _move(store, entry, entry.was)
             renamed.append(entry)
@@ -104,7 +110,9 @@ def put_back(state: State, entries: Iterable[Entry]) -> None:
         for entry in todo:
             _stage(store, entry, entry.before.sha256, None)
         for entry in todo:
+            used = _time(store.file(entry.path))
             _move(store, replace(entry, goal=entry.before.sha256), state.digests[entry.path])
+            _remember(store.file(entry.path).parent, used)
         for entry in entries:
             if entry not in todo:
                 writing.remove(writing.temporary(store.file(entry.path)))
@@ -195,8 +203,28 @@ def _readable(compiled: Path) -> bytes | None:
         return None
 
 
-def _stage(store: Store, entry: Entry, goal: str, data: bytes | None) -> None:
-    """Make the new file ready, from ``data`` or from what is kept."""
+def _time(path: Path) -> int:
+    """Of a file: since when it has its text. Of its folder: when a file was last put there, or taken away; by us, then
+    with a text that is forgotten since. Texts that follow each other within a second get times to come, and so does
+    the folder (:func:`_remember`)."""
+    try:
+        return os.lstat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _remember(folder: Path, used: int) -> None:
+    """The folder's time is no earlier than ``used``, the last one that a text of ours had which is gone now."""
+    try:
+        if _time(folder) < used:
+            os.utime(folder, ns=(used, used))
+    except OSError:
+        pass
+
+
+def _stage(store: Store, entry: Entry, goal: str, data: bytes | None, *, avoid: int = 0) -> None:
+    """Make the new file ready, from ``data`` or from what is kept. Its time is that of the text as it was before, or
+    one in whose second it had no other text; ``avoid`` is the folder's time."""
     path = store.file(entry.path)
     if data is None:
         store.bytes_of(entry.path, goal)
@@ -205,14 +233,17 @@ def _stage(store: Store, entry: Entry, goal: str, data: bytes | None) -> None:
         writing.stage(path, source, entry.before, entry.before.mtime_ns)
         return
     taken = [entry.before.mtime_ns]
+    after = avoid if 0 <= avoid - time.time_ns() // _SECOND * _SECOND < 60 * _SECOND else 0  # a wrong clock is no guide
     like = entry.before
     try:
         found = os.lstat(path)
         taken.append(found.st_mtime_ns)
+        if entry.was != entry.before.sha256:  # ours, and later than all that we made before it
+            after = max(after, found.st_mtime_ns)
         like = replace(like, mode=found.st_mode & 0o7777, uid=found.st_uid, gid=found.st_gid)
     except FileNotFoundError:
         pass
-    writing.stage(path, source, like, bytecode.another_time(taken))
+    writing.stage(path, source, like, bytecode.another_time(taken, after=after))
 
 
 def _move(store: Store, entry: Entry, now: str) -> None:
@@ -221,6 +252,13 @@ def _move(store: Store, entry: Entry, now: str) -> None:
     for module in entry.modules:
         for compiled in bytecode.compiled(store.file(module)):
             writing.remove(compiled)
+        for compiled in bytecode.elsewhere(store.file(module)):
+            if not writing.discard(compiled) and bytecode.unchecked(compiled):
+                raise RefusedError(
+                    f"{compiled} cannot be taken away, and would be run in place of {path}",
+                    hint="unset PYTHONPYCACHEPREFIX where nothing runs with it",
+                    page=_PAGE,
+                )
     if digest_of(store, entry.path) != now:
         raise RefusedError(f"{path} changed while it was looked at", hint="try again", page=_PAGE)
     os.replace(writing.temporary(path), path)

@@ -13,18 +13,30 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from prtoggle.errors import RefusedError, SelectionError, UsageError
-from prtoggle.patching.bytecode import another_time, compiled
+from prtoggle.patching.bytecode import another_time, compiled, elsewhere
 from prtoggle.patching.findings import findings
 from prtoggle.patching.state import Kind, look
 from prtoggle.patching.store import Store
 from tests.patching.project import ALL, BOTH, FIX, FIXED, ONE, A, B, Project, snapshot
 
 Mode = py_compile.PycInvalidationMode
+
+
+@contextmanager
+def immutable(file: Path) -> Iterator[None]:
+    """A file that not even root may change, or take away."""
+    if shutil.which("chattr") is None or subprocess.run(["chattr", "+i", file], capture_output=True).returncode:
+        pytest.skip("the file system has no immutable files")
+    try:
+        yield
+    finally:
+        subprocess.run(["chattr", "-i", file], check=True)
 
 
 @pytest.fixture
@@ -314,6 +326,61 @@ class TestCompiledCode:
         assert os.stat(project.file("a")).st_mtime_ns // 10**9 != 0
         kept.write_bytes(old)  # as a build that keeps compiled code aside would bring it back
         assert project.runs() == "9 8"
+
+    @pytest.mark.parametrize("mode", Mode)
+    @pytest.mark.parametrize("told", [True, False], ids=["set here too", "set there alone"])
+    def test_elsewhere_is_never_that_of_the_other_text(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch, mode: Mode, told: bool
+    ) -> None:
+        """Below a PYTHONPYCACHEPREFIX. Of the unchecked ones that nobody told us of, nothing can be promised."""
+        if mode is Mode.UNCHECKED_HASH and not told:
+            pytest.skip("nobody can see them")
+        project.fix(7, FIX.replace('one = "reverted"', "one = 9").replace('both = "reverted"', "both = 8"))
+        prefix = project.root / "prefix"
+        monkeypatch.setattr(sys, "pycache_prefix", str(prefix))
+        project.compile(mode)
+        assert not compiled(project.file("a")) and elsewhere(project.file("a"))
+        monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(prefix))
+        monkeypatch.setattr(sys, "pycache_prefix", str(prefix) if told else None)
+        assert project.runs() == "1 2"
+        for command, said in (("7/one", "9 2"), ("7/both", "9 8"), ("", "1 2"), ("7", "9 8")):
+            project.revert(command) if command else project.restore()
+            assert project.runs() == said
+            if told:
+                project.compile(mode)
+                assert project.runs() == said
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="root may not be refused otherwise")
+    def test_elsewhere_that_cannot_be_taken_away_is_named(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sys, "pycache_prefix", str(project.root / "prefix"))
+        project.compile(Mode.UNCHECKED_HASH)
+        (pyc,) = elsewhere(project.file("a"))
+        before = project.snapshot()
+        with immutable(pyc), pytest.raises(RefusedError, match=f"{pyc} cannot be taken away, and would be run"):
+            project.revert("7")
+        assert project.snapshot() == before
+        pyc.unlink()
+        project.compile(Mode.TIMESTAMP)
+        with immutable(pyc):
+            project.revert("7")
+        assert project.texts() == ALL
+
+    def test_is_told_from_that_of_each_other_text_by_the_second(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Texts of one length, one after the other within a second: compiled code of each may lie where we do not see it."""
+        project.fix(7, FIX.replace('one = "reverted"', "one = 9").replace('both = "reverted"', "both = 8"))
+        now = time.time_ns()
+        monkeypatch.setattr(time, "time_ns", lambda: now)
+        seen: dict[int, str] = {}
+        commands = ("7/one", "7/both", "-7/one", "7/one", "-7/both", "-", "7/both", "7/one", "-7/both", "7/both")
+        for command in commands:
+            project.restore(command[1:] or "all") if command[0] == "-" else project.revert(command)
+            second = project.file("a").stat().st_mtime_ns // 10**9
+            assert seen.setdefault(second, project.texts()["a"]) == project.texts()["a"], command
+        assert len(seen) > 5
 
     def test_has_a_second_of_its_own(self) -> None:
         import time
