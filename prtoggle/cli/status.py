@@ -88,7 +88,7 @@ def _of_tree(tree: Path, also_pids: bool, as_json: bool) -> int:
 
     if also_pids:
         raise UsageError("--pid and --tree stand together", hint="ask for processes, or for files, one at a time")
-    store = only_store(tree)
+    store = only_store(tree, linked=True)
     return report_state(look(store) if store else None, as_json, tree=tree)
 
 

@@ -28,7 +28,7 @@ from prtoggle.patching.dirty import not_as_installed, uncommitted
 from prtoggle.patching.lock import locked
 from prtoggle.patching.state import Kind, State
 from prtoggle.patching.store import Store
-from prtoggle.patching.trees import marks, only_store, refuse_several, root_of
+from prtoggle.patching.trees import holders, marks, only_store, refuse_several, root_of
 from prtoggle.patching.values import Out, selection_of
 from prtoggle.patching.writing import sha256
 from prtoggle.plan import Plan
@@ -255,6 +255,12 @@ def new_files(made: Sequence[Plan], store: Store) -> tuple[NewFile, ...]:
                 raise RefusedError(
                     f"{module.file} is a link to {real}, outside of {store.root}",
                     hint=_tree_of(real, plan.package),
+                    page=_PAGE,
+                )
+            for other in holders(real, but=store.root):
+                raise RefusedError(
+                    f"{real} was changed by prtoggle already, in {other.root}",
+                    hint=f"name that tree: --tree {shlex.quote(str(other.root))}",
                     page=_PAGE,
                 )
             path = real.relative_to(store.root).as_posix()

@@ -18,7 +18,7 @@ from prtoggle.patching.answer import lost_error, stale_error
 from prtoggle.patching.applying import half_words
 from prtoggle.patching.state import Kind, State
 from prtoggle.patching.store import Store
-from prtoggle.patching.trees import stores_in
+from prtoggle.patching.trees import stores_of
 
 NAME = "files"
 
@@ -29,10 +29,10 @@ def findings(named: Iterable[Path], installed: Iterable[Path] = ()) -> Iterator[
     for folder in named:
         if not folder.is_dir():
             yield Finding(NAME, "bad", f"{folder} is no folder")
-        elif not stores_in(folder):
+        elif not stores_of(folder):
             yield Finding(NAME, "ok", f"no file in {folder} was changed by prtoggle")
     for folder in (*named, *installed):
-        for store in stores_in(folder):
+        for store in stores_of(folder):
             if store.root not in seen:
                 seen[store.root] = None
                 yield _finding(store)

@@ -16,8 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from prtoggle import selection as selections
-from prtoggle.errors import SelectionError
+from prtoggle.errors import RefusedError, SelectionError
 from prtoggle.library import Library
+from prtoggle.packages import restore_words
 from prtoggle.patching import state as states
 from prtoggle.patching.answer import Answer, Changed, lost_error, stale_error
 from prtoggle.patching.applying import held, parts_of, planned, same_patches, settled, switch
@@ -47,6 +48,13 @@ def restore(
     store = only_store(tree)
     whole = selection is None or selection.everything
     if store is None:
+        elsewhere = only_store(tree, linked=True)
+        if elsewhere is not None:
+            raise RefusedError(
+                f"what is reverted in files of {tree} is kept in {elsewhere.root}, which may have more than it",
+                hint=f"name the tree that they lie in: {restore_words(elsewhere.root)}",
+                page="guides/edit-the-files-of-a-tree#when-it-is-refused",
+            )
         if not whole:
             raise SelectionError(f"{selection} is not reverted in {tree}", hint="nothing is reverted there")
         return Answer("", dry_run=dry_run)

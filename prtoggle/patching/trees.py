@@ -7,10 +7,12 @@ Example::
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from prtoggle.errors import RefusedError, UsageError
-from prtoggle.packages import Package, locate
+from prtoggle.packages import TREE_FOLDER, Package, locate
 from prtoggle.patching.store import Store
 
 
@@ -28,6 +30,44 @@ def root_of(package: Package) -> Path:
 def stores_in(folder: Path) -> tuple[Store, ...]:
     """Every tree in ``folder`` of which something was changed."""
     return tuple(store for store in map(Store, _places(folder)) if store.there)
+
+
+def stores_of(folder: Path) -> tuple[Store, ...]:
+    """The same, and every tree that lies elsewhere and changed files which ``folder`` has: what it links to, and what
+    lies further up."""
+    return tuple(dict.fromkeys((*stores_in(folder), *_linked(folder))))
+
+
+def _linked(folder: Path) -> Iterator[Store]:
+    for place in _places(folder):
+        for path in (place, *_links(place)):
+            yield from holders(path)
+
+
+def _links(folder: Path) -> Iterator[Path]:
+    """Where the links in ``folder`` lead: packages, or modules of one."""
+    try:
+        with os.scandir(folder) as found:
+            links = [entry.path for entry in found if entry.is_symlink()]
+    except OSError:
+        return
+    for link in sorted(links):
+        yield Path(link).resolve()
+
+
+def holders(path: Path, *, but: Path | None = None) -> Iterator[Store]:
+    """The trees further up that changed ``path`` (on which no link is), or files in it; not the one at ``but``."""
+    for parent in path.parents:
+        if parent == but or not (parent / TREE_FOLDER).is_dir():
+            continue
+        try:
+            journal = Store(parent).read()
+        except RefusedError:
+            continue  # named by its own tree it is said what is wrong with it
+        inside = path.relative_to(parent).as_posix()
+        files = [name for entry in (journal.entries if journal else ()) for name in (entry.path, *entry.modules)]
+        if any(file == inside or file.startswith(f"{inside}/") for file in files):
+            yield Store(parent)
 
 
 def marks(folder: Path) -> tuple[int, ...]:
@@ -64,12 +104,12 @@ def refuse_several(folder: Path, package: str) -> None:
         raise UsageError(f"{folder} holds {package} {len(found)} times", hint=f"name one: {', '.join(map(str, found))}")
 
 
-def only_store(folder: Path) -> Store | None:
-    """The one tree in ``folder`` of which something was changed; None where there is none. Raises UsageError where
-    there are several, or no such folder."""
+def only_store(folder: Path, *, linked: bool = False) -> Store | None:
+    """The one tree in ``folder`` of which something was changed (``linked``: as :func:`stores_of`); None where there
+    is none. Raises UsageError where there are several, or no such folder."""
     if not folder.is_dir():
         raise UsageError(f"--tree {folder} is no folder" if folder.exists() else f"--tree {folder} is not there")
-    found = stores_in(folder)
+    found = stores_in(folder) or (stores_of(folder) if linked else ())
     if len(found) > 1:
         raise UsageError(
             f"{folder} holds several trees whose files were changed",

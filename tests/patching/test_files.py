@@ -443,6 +443,63 @@ class TestLinks:
         assert (cache.read_text(), project.texts()) == (A, FIXED)
 
 
+class TestOneTreeInAnother:
+    """The same files by two names: what is out of them is said by either, and one tree alone keeps what they were."""
+
+    @pytest.fixture(params=["beside", "inside", "outside", "modules"])
+    def names(self, request: pytest.FixtureRequest, project: Project) -> tuple[Path, ...]:
+        """Folders that lead to the files; what is reverted is so by ``project.site``."""
+        site, other = project.site, project.root / "other"
+        engine = site / "engine"
+        if request.param == "inside":
+            (site / "shared").mkdir()
+            engine.rename(site / "shared" / "engine")
+            engine.symlink_to("shared/engine")
+            return (site, engine, site / "shared", site / "shared" / "engine")
+        other.mkdir()
+        if request.param == "modules":
+            (other / "engine").mkdir()
+            for file in engine.glob("*.py"):
+                (other / "engine" / file.name).symlink_to(file)
+            return (site, engine, other / "engine")
+        if request.param == "outside":
+            (other / "src").mkdir()
+            (other / "src" / "engine").symlink_to(engine)
+            return (site, engine, other, other / "src", other / "src" / "engine")
+        (other / "engine").symlink_to(engine)
+        return (site, engine, other, other / "engine")
+
+    def test_is_seen_by_either_name(self, project: Project, names: tuple[Path, ...]) -> None:
+        from prtoggle.patching.trees import only_store
+
+        for name in names:
+            assert only_store(name, linked=True) is None
+            assert [each.state for each in findings([name])] == ["ok"]
+        project.revert("7/one")
+        for name in names:
+            store = only_store(name, linked=True)
+            assert store is not None and store.root == project.site, name
+            (finding,) = findings([name])
+            assert "7/one reverted in the files of" in finding.what and str(project.site) in finding.hint
+        assert [each.state for each in findings([project.fixes])] == ["ok"]
+
+    def test_is_changed_by_the_tree_alone_that_keeps_it(self, project: Project, names: tuple[Path, ...]) -> None:
+        from prtoggle.patching.trees import stores_in
+
+        project.revert("7/one")
+        before = project.snapshot()
+        for name in names:
+            if stores_in(name):
+                continue
+            with pytest.raises(RefusedError, match=f"hint: .*(--tree {project.site}|--link-mode copy)"):
+                project.revert("7/both", name)
+            with pytest.raises(RefusedError, match=f"hint: .*prtoggle restore --tree {project.site}"):
+                project.restore(tree=name)
+            assert project.snapshot() == before
+        project.restore()
+        assert project.texts() == FIXED
+
+
 class TestModes:
     @pytest.mark.parametrize("mode", [0o600, 0o444, 0o755, 0o4755])
     def test_stay(self, project: Project, mode: int) -> None:
