@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prtoggle import diffs
 from prtoggle.diffs import FileDiff
+from prtoggle.difftext import commits, in_encoding
+from prtoggle.edits.text import SourceText
 from prtoggle.errors import MalformedError, Place, PrtoggleError, RefusedError, SelectionError, did_you_mean
 from prtoggle.packages import Package
 from prtoggle.runtime.sources import read
@@ -83,7 +84,7 @@ def from_text(text: str, name: str, package: Package) -> Fix:
     notes: list[str] = []
     elsewhere = False
     place = Place(name)
-    for change in diffs.parse(text, name=name, reverse=True):
+    for change in (file for commit in commits(text, name) for file in commit.files):
         path = _path(change)
         if skipped(path):
             notes.append(f"skipped {path} (tests and documentation)")
@@ -106,7 +107,8 @@ def from_text(text: str, name: str, package: Package) -> Fix:
             what = {"added": "deleted"}.get(change.kind, change.kind)
             own.append(_cannot(path, f"a file that the change {what}", place))
         elif change.edit.hunks:
-            patches.append(Patch(module, (Edit((ONLY_PART,), change.edit, place),), place))
+            edit = in_encoding(change.edit, _encoding(module, package))
+            patches.append(Patch(module, (Edit((ONLY_PART,), edit, place),), place))
     if own or (compiled and patches):
         raise MalformedError((*own, *compiled))
     if not patches and not elsewhere:
@@ -130,7 +132,7 @@ def from_text(text: str, name: str, package: Package) -> Fix:
 
 def changed(path: str | Path) -> tuple[str, ...]:
     """The Python files that the merged diff at ``path`` changes, as it names them, without tests and documentation."""
-    files = map(_path, diffs.parse(text_of(path), name=str(path), reverse=True))
+    files = [_path(file) for commit in commits(text_of(path), str(path)) for file in commit.files]
     return tuple(file for file in files if file.endswith(".py") and not skipped(file))
 
 
@@ -149,6 +151,14 @@ def module_of(path: str, package: Package) -> str | None:
             candidates.append(".".join(rest))
     there = [name for name in candidates if package.module_file(name) is not None]
     return next(iter(there or candidates), None)  # the outermost folder of the package's name
+
+
+def _encoding(module: str, package: Package) -> str:
+    file = package.module_file(module)
+    try:
+        return SourceText.decode(file.read_bytes()).encoding if file is not None else "utf-8"
+    except (OSError, SyntaxError, ValueError):
+        return "utf-8"
 
 
 def _path(change: FileDiff) -> str:

@@ -13,8 +13,9 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 
-from prtoggle import diffs, installed
+from prtoggle import installed
 from prtoggle.difffix import text_of
+from prtoggle.difftext import commits
 from prtoggle.errors import PrtoggleError, SelectionError
 from prtoggle.selection import Selection
 from prtoggle.spec import Fix
@@ -29,7 +30,7 @@ def check(wanted: Selection, command: Sequence[str], env: Mapping[str, str], cwd
     """
     for choice in wanted.choices:
         if choice.kind == "diff":
-            diffs.parse(text_of(choice.path), name=choice.path, reverse=True)
+            commits(text_of(choice.path), choice.path)
     notes: tuple[str, ...] = ()
     same = same_python(command, env, cwd)
     numbers = Selection(tuple(choice for choice in wanted.choices if choice.kind == "fix"))

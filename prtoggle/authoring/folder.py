@@ -7,11 +7,12 @@ Example::
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from prtoggle import wholefile
@@ -45,22 +46,27 @@ def place(out: Path, number: str, title: str) -> Path:
     """
     if out.exists() and not out.is_dir():
         raise UsageError(f"--out {out} is no folder")
-    there = sorted(each for each in out.glob(f"pr{number}_*")) if out.is_dir() else []
+    _free(out, number)
+    return out / f"pr{number}_{slug(title)}"
+
+
+def _free(out: Path, number: str) -> None:
+    there = sorted(out.glob(f"pr{number}_*")) if out.is_dir() else []
     if there:
         raise RefusedError(
             f"{there[0]} is there already, and nothing is written over",
             hint="--dry-run shows what would be written; --out names another folder; or move it away",
             page=_PAGE,
         )
-    return out / f"pr{number}_{slug(title)}"
 
 
 def keep(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
-    """Write ``files`` into the new folder ``folder``, all of them or none.
+    """Write ``files`` into the new folder ``folder``, all of them or none; of several at once for one number, one does.
 
     Raises:
-        RefusedError: it is there, or cannot be written.
+        RefusedError: one for its number is there, or it cannot be written.
     """
+    number = folder.name.removeprefix("pr").partition("_")[0]
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         # One folder further down than fixes are looked for: what a kill leaves behind is not taken for one.
@@ -73,15 +79,34 @@ def keep(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
         for name, text in files.items():
             wholefile.make(whole / name, text.encode(), 0o666)
         wholefile.sync_folder(whole)
-        if os.path.lexists(folder):  # an empty folder would be replaced
-            raise RefusedError(f"{folder} is there already, and nothing is written over", page=_PAGE)
-        os.rename(whole, folder)
+        with _alone(folder.parent):
+            _free(folder.parent, number)  # asked again: another one may have been as far; it has another title
+            if os.path.lexists(folder):  # an empty folder would be replaced
+                raise RefusedError(f"{folder} is there already, and nothing is written over", page=_PAGE)
+            os.rename(whole, folder)
         wholefile.sync_folder(folder.parent)
     except OSError as error:
         raise RefusedError(f"{folder} cannot be written: {error.strerror or error}", page=_PAGE) from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return tuple(folder / name for name in files)
+
+
+@contextlib.contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Another ``new`` that is about to have its folder in ``out`` waits. The lock goes with the process."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks: the rename alone tells two of one title apart
+        yield
+        return
+    descriptor = os.open(out, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # not every file system has locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def scenario(number: str, title: str) -> str:

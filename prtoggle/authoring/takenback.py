@@ -13,11 +13,9 @@ Example::
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from prtoggle import diffs
 from prtoggle.authoring.change import (
     REFUSED,
     Change,
@@ -32,9 +30,9 @@ from prtoggle.authoring.change import (
 from prtoggle.authoring.told import of_head
 from prtoggle.difffix import module_of
 from prtoggle.diffs import FileDiff
+from prtoggle.difftext import commits, in_encoding
 from prtoggle.edits import udiff
 from prtoggle.edits.combine import Conflict, combine
-from prtoggle.edits.kinds import DiffEdit
 from prtoggle.edits.outcome import Already, Found, Several
 from prtoggle.edits.scope import Scope
 from prtoggle.edits.text import SourceText
@@ -42,13 +40,6 @@ from prtoggle.errors import MalformedError, Place, PrtoggleError, RefusedError
 from prtoggle.packages import Package
 
 _PAGE = "guides/write-a-reverse-patch#what-cannot-be-taken-out"
-
-_MAIL = re.compile(r"^From [0-9a-f]{40,64} .*$", re.MULTILINE)
-_SHOWN = re.compile(r"^commit [0-9a-f]{7,64}\b.*$", re.MULTILINE)
-_MERGE = re.compile(r"^Merge: [0-9a-f]{4,}", re.MULTILINE)
-_FROM = re.compile(r"^commit [0-9a-f]{7,64} \(from ([0-9a-f]+)\).*\nMerge: ([0-9a-f]+)", re.MULTILINE)
-_NO_UTF8 = re.compile("[\udc80-\udcff]")
-_DIFF = re.compile(r"^(?:diff --git |Index: |--- \S)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -62,48 +53,14 @@ class Diff:
     @classmethod
     def read(cls, text: str, name: str) -> Diff:
         """The diff ``text``. MalformedError where it is none."""
-        mails, shown = _starts(_MAIL, text), _starts(_SHOWN, text)
-        starts = mails if len(mails) > 1 else shown if len(shown) > 1 or _FROM.search(text) else []
-        if _MERGE.search(text) and not _DIFF.search(text):
-            hint = "git show --first-parent -m shows what it brought; with new, --commit takes it too"
-            raise MalformedError((RefusedError("a merge without a diff", place=Place(name, 1), hint=hint, page=_PAGE),))
-        if not starts:
-            return cls(name, (diffs.parse(text, name=name, reverse=True),), of_head(_head(text)))
-        pieces = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
-        lines = [text.count("\n", 0, start) + 1 for start in starts]
-        with_diff = [(piece, line) for piece, line in zip(pieces, lines, strict=True) if _DIFF.search(piece)]
-        with_diff = [(piece, line) for piece, line in with_diff if not _of_another_parent(piece)]
-        commits = [diffs.parse(piece, name=name, reverse=True, first=line) for piece, line in with_diff]
-        told = [of_head(_head(piece)) for piece, _ in with_diff]
-        if starts is mails:  # format-patch has the oldest first, git log the newest
-            commits.reverse()
-            told.reverse()
-        if not commits:
-            raise MalformedError(
-                (RefusedError("no unified diff: it changes no file", place=Place(name, 1), page=_PAGE),)
-            )
-        oldest, newest = told[-1], told[0]
-        return cls(name, tuple(commits), replace(oldest, merged=newest.merged))
+        found = commits(text, name)
+        told = [of_head(commit.head) for commit in found]
+        return cls(name, tuple(commit.files for commit in found), replace(told[-1], merged=told[0].merged))
 
     @property
     def paths(self) -> tuple[str, ...]:
         """Every path that it changes, as the change leaves it."""
         return tuple(dict.fromkeys(each.path_old or each.path_new for files in self.commits for each in files))
-
-
-def _starts(mark: re.Pattern[str], text: str) -> list[int]:
-    return [found.start() for found in mark.finditer(text)]
-
-
-def _of_another_parent(piece: str) -> bool:
-    """Whether it is a merge against another than its first parent: ``git show -m`` has one for each of them."""
-    found = _FROM.match(piece)
-    return found is not None and not found[1].startswith(found[2])
-
-
-def _head(text: str) -> str:
-    found = _DIFF.search(text)
-    return text[: found.start()] if found else text
 
 
 def taken_back(diff: Diff, home: Package, label: str) -> Change:
@@ -118,9 +75,12 @@ def taken_back(diff: Diff, home: Package, label: str) -> Change:
         for file in files:
             back.take(file)
     if back.problems:
+        hint = f"name the release that the change is in: --against {home.name}==X"
+        if len(diff.commits) > 1:
+            hint += f"; or, of the {len(diff.commits)} commits in it, give the one that is the fix: git show SHA"
         raise MalformedError(
             tuple(back.problems),
-            hint=f"name the release that the change is in: --against {home.name}==X",
+            hint=hint,
             page="guides/write-a-reverse-patch#3-let-it-be-written",
         )
     left = dict(back.left)
@@ -167,7 +127,7 @@ class _TakingBack:
             self.problems.append(source)
             return
         scope = Scope("", ast.Module([], []), 1, max(len(source.lines), 1))
-        found = udiff.locate(source, scope, _in_its_encoding(file.edit, source))
+        found = udiff.locate(source, scope, in_encoding(file.edit, source.encoding))
         if not isinstance(found, Found):
             self.problems.append(_problem(module, found, place, self.home))
             return
@@ -201,23 +161,6 @@ class _TakingBack:
         if file.kind == "renamed":
             return renamed(path, file.path_new)
         return Left(path, REFUSED, "a binary file") if file.kind == "binary" else None
-
-
-def _in_its_encoding(edit: DiffEdit, source: SourceText) -> DiffEdit:
-    """The hunks as the module's text has them: git writes the file's own bytes, also those of its byte order mark."""
-
-    def line(text: str) -> str:
-        text = text.removeprefix("\ufeff")
-        if not _NO_UTF8.search(text):
-            return text
-        try:
-            return text.encode("utf-8", "surrogateescape").decode(source.encoding)
-        except UnicodeError:
-            return text
-
-    return DiffEdit(
-        tuple(replace(each, old=tuple(map(line, each.old)), new=tuple(map(line, each.new))) for each in edit.hunks)
-    )
 
 
 def _problem(module: str, found: object, place: Place, home: Package) -> RefusedError:

@@ -60,8 +60,7 @@ the number is there; 4 a release could not be had.
 @click.option(
     "--out",
     metavar="DIR",
-    type=click.Path(path_type=Path),
-    default=Path("fixes"),
+    default="fixes",
     help="Where its folder goes.  [default: fixes]",
 )
 @click.option("--dry-run", is_flag=True, help="The YAML on stdout, and nothing written.")
@@ -77,7 +76,7 @@ def command(
     against: tuple[str, ...],
     package: str | None,
     title: str | None,
-    out: Path,
+    out: str,
     dry_run: bool,
     python_version: str | None,
     platform: str | None,
@@ -93,6 +92,10 @@ def command(
     from prtoggle.authoring.asked import Asked, answer
     from prtoggle.authoring.folder import keep
 
+    if not out.strip():
+        raise UsageError(
+            "--out is empty", hint="--out DIR names the folder that the fix's folder goes into; . is this one"
+        )
     _one_source(number, commit, repo, diff, between, only)
     with render.progress() as say:
         index = index_of(say, python_version=python_version, platform=platform, refresh=refresh)
@@ -106,7 +109,7 @@ def command(
             package,
             against,
             _title(title),
-            out,
+            Path(out),
         )
         found = answer(asked, index, dry=dry_run)
     written = () if dry_run else keep(found.folder, found.files)

@@ -90,3 +90,37 @@ def test_the_skeletons_are_python_and_say_that_they_are_not_written(tmp_path: Pa
     assert [case.revert for case in made["CASES"]] == ["none", "101"]
     with pytest.raises(NotImplementedError, match="101"):
         made["observe"]("cpu")
+
+
+def test_of_two_for_one_number_at_once_one_is_written_and_the_other_is_told(tmp_path: Path) -> None:
+    # Both have been through `place` before either of them writes.
+    titles = [f"title {number}" for number in range(8)]
+    folders = [place(tmp_path / "fixes", "101", title) for title in titles]
+    writer = (
+        "import sys, pathlib\n"
+        "from prtoggle.authoring.folder import keep\n"
+        "from prtoggle.errors import RefusedError\n"
+        "sys.stdin.read()\n"
+        "try:\n"
+        "    keep(pathlib.Path(sys.argv[1]), {'revert.yaml': sys.argv[1]})\n"
+        "except RefusedError as error:\n"
+        "    sys.exit(str(error).splitlines()[0])\n"
+    )
+    every = [
+        subprocess.Popen([sys.executable, "-c", writer, str(each)], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        for each in folders
+    ]
+    for each in every:
+        assert each.stdin is not None
+        each.stdin.close()
+        each.stdin = None
+    said = [each.communicate()[1].decode() for each in every]
+    (winner,) = (tmp_path / "fixes").iterdir()
+    assert [each.returncode for each in every].count(0) == 1
+    assert [folder for folder, each in zip(folders, every, strict=True) if each.returncode == 0] == [winner]
+    assert all(f"{winner} is there already" in words for words in said if words)
+
+
+def test_another_number_that_begins_alike_is_another(tmp_path: Path) -> None:
+    (tmp_path / "pr1012_other").mkdir()
+    assert keep(place(tmp_path, "101", "cut"), FILES)

@@ -256,6 +256,29 @@ def test_nothing_is_written_over(engines: World) -> None:
     assert engines.run(*command, "--dry-run").code == 0
 
 
+@pytest.mark.parametrize("out", ["", " "])
+def test_an_empty_name_of_a_folder_is_a_mistake(out: str, engines: World) -> None:
+    ran = engines.run("new", "101", "--between", "./1.2", "./1.3", "--out", out)
+    assert (ran.code, ran.out) == (2, "") and "--out is empty" in ran.err
+    assert not list(engines.here.glob("pr101*"))
+
+
+def test_a_log_in_either_order_is_taken_back_and_one_that_cannot_be_says_how_many_commits(
+    world: World, tmp_path: Path
+) -> None:
+    repo = Repo(tmp_path / "repo")
+    texts = {each: f"def f():\n    return {each}\n" for each in (1, 2, 3)}
+    for each in (1, 2, 3):
+        repo.commit({"engine/__init__.py": "", "engine/core.py": texts[each]}, f"to {each}")
+    world.package("engine", "3", into=world.here / "3", core=texts[3])
+    (world.here / "x.diff").write_text(repo.git("log", "-p", "--reverse", "-2") + "\n")
+    ran = world.run("new", "101", "--diff", "x.diff", "--against", "./3", "--dry-run")
+    assert ran.code == 0 and "from x.diff, 2 commits" in ran.err
+    world.package("engine", "4", into=world.here / "4", core=texts[3].replace("3", "4"))
+    ran = world.run("new", "101", "--diff", "x.diff", "--against", "./4", "--dry-run")
+    assert ran.code == 3 and "of the 2 commits in it, give the one that is the fix: git show SHA" in ran.err
+
+
 def test_what_cannot_be_reverted_at_run_time_alone_is_refused_by_name(engines: World) -> None:
     (engines.here / "x.diff").write_text(
         "--- a/engine/fast.pyx\n+++ b/engine/fast.pyx\n@@ -1 +1 @@\n-x\n+y\n--- a/engine/data.json\n+++ b/engine/data.json\n@@ -1 +1 @@\n-1\n+2\n"
