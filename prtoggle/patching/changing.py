@@ -12,7 +12,6 @@ Example::
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 from collections.abc import Iterable, Sequence
@@ -322,7 +321,7 @@ def _undone(state: State, entries: Sequence[Entry], renamed: Sequence[Entry], er
 
 def failed(error: OSError | RefusedError, then: str) -> RefusedError:
     """What the system refused, and what that means."""
-    hint = error.hint if isinstance(error, RefusedError) else _HINTS.get(error.errno or 0, "")
+    hint = error.hint if isinstance(error, RefusedError) else writing.hint(error)
     return RefusedError(f"{_words(error)}; {then}", hint=hint, page=_PAGE)
 
 
@@ -333,11 +332,3 @@ def _words(error: BaseException) -> str:
         where = f"{shown.parent if shown.name.startswith(wholefile.HEAD) else shown}: " if shown else ""
         return f"{where}{error.strerror or error}"
     return error.what if isinstance(error, RefusedError) else str(error) or type(error).__name__
-
-
-_HINTS = {
-    errno.EACCES: "run it as the user that the files belong to",
-    errno.EPERM: "run it as the user that the files belong to",
-    errno.EROFS: "change the files where the image, or the environment, is made",
-    errno.ENOSPC: "make room on the disk",
-}

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from prtoggle.errors import RefusedError
+from prtoggle.patching import writing
 
 _PAGE = "guides/edit-the-files-of-a-tree#when-it-is-refused"
 
@@ -51,7 +52,9 @@ def _acquire(file: Path, until: float, tree: Path) -> int:
             file.parent.mkdir(exist_ok=True)
             continue
         except OSError as error:
-            raise RefusedError(f"{file} cannot be opened: {error.strerror}", page=_PAGE) from error
+            raise RefusedError(
+                f"{file} cannot be opened: {error.strerror}", hint=writing.hint(error), page=_PAGE
+            ) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -97,22 +97,35 @@ class Store:
                     continue  # another command takes it away, or makes it, at this moment
                 raise RefusedError(
                     f"{self.root} cannot be written to: {error.strerror}",
-                    hint="run it as the user that the files belong to",
+                    hint=writing.hint(error),
                     page=_PAGE,
                 ) from error
 
     def _make(self) -> None:
         if self.folder.is_symlink():
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(self.folder))
-        for folder in (self.folder, self.folder / FILES):
-            if not folder.is_dir():
-                folder.mkdir()
-                self._theirs(folder)
-                wholefile.sync_folder(folder.parent)
-        for name, text in _TEXTS.items():
-            if not (self.folder / name).exists():
-                (self.folder / name).write_bytes(text)
-                self._theirs(self.folder / name)
+        ours = not self.folder.is_dir()
+        try:
+            for folder in (self.folder, self.folder / FILES):
+                if not folder.is_dir():
+                    folder.mkdir()
+                    self._theirs(folder)
+                    wholefile.sync_folder(folder.parent)
+            for name, text in _TEXTS.items():
+                if writing.read(self.folder / name) != text:  # also one of which a full disk left the beginning
+                    wholefile.replace(self.folder / name, text)
+                    self._theirs(self.folder / name)
+        except OSError:
+            if ours:
+                self._unmake()
+            raise
+
+    def _unmake(self) -> None:
+        """Nothing is left of a folder in which there is nothing yet but what says what it is."""
+        for name in _TEXTS:
+            writing.discard(self.folder / name)
+        _empty(self.folder / FILES)
+        _empty(self.folder)
 
     def _theirs(self, path: Path) -> None:
         """What root makes belongs to whom the tree belongs to, who can then put everything back without root."""
@@ -183,6 +196,8 @@ class Store:
             return
         for name in (NEW, *_TEXTS):
             writing.discard(self.folder / name)
+        for file in self.folder.glob(f"{wholefile.HEAD}*{wholefile.TAIL}"):  # what a kill left of those
+            writing.discard(file)
         _empty(self.folder / FILES)
         writing.discard(self.folder / LOCK)  # from here on it can be another command's folder
         _empty(self.folder)

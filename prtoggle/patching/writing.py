@@ -128,3 +128,16 @@ def discard(path: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+def hint(error: OSError) -> str:
+    """What can be done about what the system refused, or an empty string."""
+    return _HINTS.get(error.errno or 0, "")
+
+
+_HINTS = {
+    errno.EACCES: "run it as the user that the files belong to",
+    errno.EPERM: "run it as the user that the files belong to",
+    errno.EROFS: "change the files where the image, or the environment, is made",
+    errno.ENOSPC: "make room on the disk",
+}
