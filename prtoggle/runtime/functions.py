@@ -42,6 +42,9 @@ _NO_LINKS: set[str] = set()
 """File names that are no symbolic links. They are looked at once: every look at a file lets go of the interpreter lock,
 and beside threads that are busy the wait until it comes back is longer than all the rest."""
 
+_REAL: dict[str, str] = {}
+"""Absolute file names, and what they lead to; looked at once too."""
+
 
 class Files(dict[str, str]):
     """Which of some files the file name of a code object means; empty where none. Code of a module that was imported
@@ -49,16 +52,25 @@ class Files(dict[str, str]):
 
     def __init__(self, files: Iterable[str]) -> None:
         super().__init__((file, file) for file in files)
-        self._real = {os.path.realpath(file): file for file in self}
+        self._real = {_realpath(file): file for file in self}
         self._last = {os.path.basename(file) for file in (*self, *self._real)}
         self[COPIED] = COPIED
 
     def __missing__(self, name: str) -> str:
         mine = ""
         if not name.startswith("<") and (os.path.basename(name) in self._last or _is_link(name)):
-            mine = self._real.get(os.path.realpath(name), "")
+            mine = self._real.get(_realpath(name), "")
         self[name] = mine
         return mine
+
+
+def _realpath(name: str) -> str:
+    found = _REAL.get(name)
+    if found is None:
+        found = os.path.realpath(name)
+        if os.path.isabs(name):
+            _REAL[name] = found
+    return found
 
 
 def _is_link(name: str) -> bool:

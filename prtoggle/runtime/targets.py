@@ -1,7 +1,8 @@
 """What a live selection means in this process: which packages, which parts, which text for which module; and the finder
 and the source view, put in step with it.
 
-Resolved as at import, by :mod:`prtoggle.runtime.resolve`, always for the set of parts and from the original text.
+Resolved as at import, by :mod:`prtoggle.runtime.resolve`, always for the set of parts and from the original text. An
+answer is kept while the files on which it rests are as they were (:mod:`prtoggle.runtime.remembered`).
 
 Example::
 
@@ -17,6 +18,7 @@ import sys
 from prtoggle import selection as selections
 from prtoggle.errors import RefusedError, SelectionError, without_page
 from prtoggle.runtime import boot, cache, hook, sources, view
+from prtoggle.runtime.remembered import Looked, Remembered
 from prtoggle.runtime.resolve import Planned
 from prtoggle.runtime.resolve import resolve as ask
 
@@ -33,6 +35,7 @@ _REFUSED = "live#what-is-refused-and-why"
 
 _finder: hook.Finder | None = None
 _plans: dict[str, Wanted] = {}
+_kept = Remembered()
 
 
 class Wanted:
@@ -59,14 +62,28 @@ def resolve(selection: str) -> tuple[Wanted, ...]:
     parsed = selections.parse(selection)
     if parsed.is_none:
         raise SelectionError("nothing is selected", hint="name what to take out: 27360")
-    text = str(selections.absolute(parsed, os.getcwd()))
-    found, blind = boot._packages({boot.VARIABLE: text}, os.getcwd(), _fix_path())
-    if blind:
-        raise RefusedError("\n".join(blind), page="limits#where-no-package-can-be-refused")
-    packages = {integration.package for integration in _integrations()} | set(found)
-    specs = {package: _spec(package) for package in sorted(packages)}
-    made = [_resolve(package, text, spec) for package, spec in specs.items() if spec is not None]
+    cwd, fix_path, looked = os.getcwd(), _fix_path(), Looked()
+    wanted = selections.absolute(parsed, cwd)
+    specs = {package: _spec(package, looked) for package in _packages(wanted, cwd, fix_path, looked)}
+    text = str(wanted)
+    made = [_resolve(package, text, spec, looked) for package, spec in specs.items() if spec is not None]
     return tuple(each for each in made if each.parts)
+
+
+def _packages(wanted: selections.Selection, cwd: str, fix_path: str, looked: Looked) -> list[str]:
+    """Every package that ``wanted`` could be for."""
+    text = str(wanted)
+    files = [path for _, path in sources.listed(fix_path)]
+    files += [choice.path for choice in wanted.choices if choice.path]
+    key = ("packages", text, cwd, fix_path, tuple(files))
+    kept: list[str] | None = _kept.get(key, looked)
+    if kept is None:
+        found, blind = boot._packages({boot.VARIABLE: text}, cwd, fix_path)
+        if blind:
+            raise RefusedError("\n".join(blind), page="limits#where-no-package-can-be-refused")
+        kept = sorted({integration.package for integration in _integrations()} | set(found))
+        _kept.put(key, files, kept, looked)
+    return kept
 
 
 def resolve_parts(package: str, parts: tuple[str, ...]) -> Wanted:
@@ -74,10 +91,11 @@ def resolve_parts(package: str, parts: tuple[str, ...]) -> Wanted:
     before = _plans.get(package)
     if not parts:
         return Wanted(package, before.label if before else package)
-    spec = _spec(package)
+    looked = Looked()
+    spec = _spec(package, looked)
     if spec is None:
         raise RefusedError(f"{package} cannot be found any more", page=_LIVE)
-    made = _resolve(package, written(parts), spec)
+    made = _resolve(package, written(parts), spec, looked)
     if set(made.parts) != set(parts):
         missing = ", ".join(sorted(set(parts) - set(made.parts)))
         what = f"{missing} cannot be taken out of {package} any more: the reverse patches changed"
@@ -213,36 +231,80 @@ def _planned_in(package: str) -> list[Planned]:
     return [each for name, each in list(planned.items()) if name.partition(".")[0] == package]
 
 
-def _spec(package: str) -> ModuleSpec | None:
+def _spec(package: str, looked: Looked) -> ModuleSpec | None:
     """How the package is, or would be, imported; a package that is in the variable's plan is decided first."""
     module = sys.modules.get(package)
     if module is not None:
         spec = getattr(module, "__spec__", None)
         return spec if spec is not None else hook._made_up(module)
     finder = _the_finder()
+    known = package not in finder.refused and (package not in finder.wanted or package in finder.done)
+    finders = tuple(sys.meta_path)
+    key = ("spec", package, os.getcwd(), tuple(map(str, sys.path)), tuple(map(id, finders)))
+    kept = _kept.get(key, looked) if known else None
+    if kept is not None:
+        found: ModuleSpec | None = kept[0]
+        return found
     spec = finder._ask_others(package, None, None)
     if spec is not None and package in finder.wanted and package not in finder.done:
         finder._decide(package, spec)
     if spec is not None and package in finder.refused:
         said, page = without_page(finder.refused[package])
         raise RefusedError(said, page=page)
+    if known:
+        _kept.put(key, _folders(), (spec, finders), looked)  # the finders too: an identity is theirs while they live
     return spec
 
 
-def _resolve(package: str, text: str, spec: ModuleSpec) -> Wanted:
+def _folders() -> list[str]:
+    """Where packages are looked for: what comes or goes there changes the folder's own stamp."""
+    return [str(entry) or os.curdir for entry in sys.path]
+
+
+def _resolve(package: str, text: str, spec: ModuleSpec, looked: Looked) -> Wanted:
     locations = [os.path.abspath(entry) for entry in spec.submodule_search_locations or ()]
     file = spec.origin if spec.has_location else None
-    answer = ask(package, locations, file, {boot.VARIABLE: text}, os.getcwd(), _fix_path(), _integrations())
-    if "refused" in answer:
-        kind = SelectionError if answer.get("code") == SelectionError.exit_code else RefusedError
-        raise kind(answer["refused"], page=answer.get("page", ""))
+    cwd, fix_path = os.getcwd(), _fix_path()
+    fixes = [path for _, path in sources.listed(fix_path)]
+    key = ("plan", package, text, tuple(locations), file, cwd, fix_path, tuple(fixes), tuple(map(str, sys.path)))
+    kept = _kept.get(key, looked)
+    if kept is None or any(_place(entry[0]) != place for entry, place, _, _ in kept[1]):
+        answer = ask(package, locations, file, {boot.VARIABLE: text}, cwd, fix_path, _integrations())
+        if "refused" in answer:
+            kind = SelectionError if answer.get("code") == SelectionError.exit_code else RefusedError
+            raise kind(answer["refused"], page=answer.get("page", ""))
+        modules = [(entry, _place(entry[0]), *_file_and_base(Planned(*entry))) for entry in answer["modules"]]
+        kept = (answer, modules)
+        rests = [*fixes, *_folders(), *_metadata(package, locations, file), *(path for path, _ in answer["read"])]
+        _kept.put(key, [*rests, *(path for entry, _, where, _ in modules for path in (entry[1], where))], kept, looked)
+    answer, modules = kept
     made = Wanted(package, answer["label"], tuple(answer["parts"]), tuple(answer["baked_in"]))
-    for entry in answer["modules"]:
+    for entry, _, where, base in modules:
         planned = Planned(*entry)
-        where, base = _file_and_base(planned)
         made.planned.append(planned)
         made.texts[planned.name] = (where, base, planned.reverted)
     return made
+
+
+def _metadata(package: str, locations: list[str], file: str | None) -> list[str]:
+    """What says which version of the package this is: the folder that has its metadata beside it, in which every other
+    version has another name, and the metadata that is called as the package is."""
+    top = locations[0] if locations else file
+    if not top:
+        return []
+    parent = os.path.dirname(top)
+    try:
+        names = [name for name in os.listdir(parent) if name.endswith((".dist-info", ".egg-info"))]
+    except OSError:
+        return [parent]
+    plain = package.replace("_", "").lower()
+    mine = [name for name in names if "".join(c for c in name.lower() if c not in "-_.").startswith(plain)]
+    return [parent, *(os.path.join(parent, name, part) for name in mine for part in ("METADATA", "RECORD"))]
+
+
+def _place(name: str) -> str | None:
+    """Where module ``name`` was imported from; None where it was not."""
+    return getattr(sys.modules.get(name), "__file__", None)
 
 
 def _file_and_base(planned: Planned) -> tuple[str, bytes]:
