@@ -148,6 +148,8 @@ def tidy(store: Store, journal: Journal | None) -> None:
     if journal is not None:
         for entry in journal.entries:
             writing.discard(writing.temporary(store.file(entry.path)))
+            if entry.goal == entry.before.sha256:  # a kill may have come between its text and this
+                _compiled_back(store, entry)
         changed = tuple(
             replace(entry, was=entry.goal) for entry in journal.entries if entry.goal != entry.before.sha256
         )
@@ -177,7 +179,7 @@ def _next(store: Store, entry: Entry | None, file: NewFile) -> Entry:
     data = writing.read(path)
     digest = "" if data is None else writing.sha256(data)
     goal = writing.sha256(file.data)
-    if entry is not None and digest in entry.known:
+    if entry is not None and digest in entry.known and (digest != entry.before.sha256 or _holds(store, entry)):
         return replace(entry, was=digest, goal=goal, parts=file.parts, modules=file.modules)
     if data != file.original or data is None:
         raise RefusedError(f"{path} changed while it was looked at", hint="try again", page=_PAGE)
@@ -192,6 +194,12 @@ def _next(store: Store, entry: Entry | None, file: NewFile) -> Entry:
                 kept.append(Compiled(name, writing.look(compiled, its)))
                 store.keep(name, its, kept[-1].look.mode)
     return Entry(file.path, file.modules, file.parts, look, digest, goal, tuple(kept))
+
+
+def _holds(store: Store, entry: Entry) -> bool:
+    """Whether all that is kept of a file is there: one that put it back may have been killed as it cleared away."""
+    its = ((entry.path, entry.before.sha256), *((each.path, each.look.sha256) for each in entry.compiled))
+    return all(store.holds(*each) for each in its)
 
 
 def _readable(compiled: Path) -> bytes | None:
@@ -269,7 +277,7 @@ def _move(store: Store, entry: Entry, now: str) -> None:
 def _compiled_back(store: Store, entry: Entry) -> None:
     """What Python had compiled of a file, in place again; what cannot be is made anew by Python, and so is that of a
     file that somebody else put there."""
-    if os.lstat(store.file(entry.path)).st_mtime_ns // 1_000_000_000 != entry.before.mtime_ns // 1_000_000_000:
+    if _time(store.file(entry.path)) // _SECOND != entry.before.mtime_ns // _SECOND:
         return
     for each in entry.compiled:
         path = store.file(each.path)

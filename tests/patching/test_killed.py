@@ -114,6 +114,15 @@ def test_after_a_kill_at_any_write_the_command_can_be_given_again(bench: Bench) 
         assert bench.project.snapshot() == bench.original
 
 
+@pytest.mark.parametrize("other", ["7", "7/one"])
+def test_after_a_kill_at_any_write_another_command_can_be_given(bench: Bench, other: str) -> None:
+    """What the killed one had cleared away already is not missing later."""
+    for _ in bench.each(KILL):
+        bench.project.revert(other)
+        bench.project.restore()
+        assert bench.project.snapshot() == bench.original
+
+
 @pytest.mark.parametrize("error", [errno.EACCES, errno.ENOSPC], ids=errno.errorcode.get)
 def test_what_the_system_refuses_in_the_middle_leaves_all_as_it_was(bench: Bench, error: int) -> None:
     refused = 0
