@@ -2,7 +2,9 @@
 
 What the line promises:
 
-* With none of the variables set (or set to nothing), it costs one look-up for each variable.
+* With none of the variables set, it costs one look-up for each variable. What is compiled at each start (twice in a
+  virtual environment) is those look-ups: all the rest is one string, which is compiled where a variable is set.
+* With one set to nothing, nothing of prtoggle is imported.
 * With a selecting variable set, it hands over to ``prtoggle.runtime.boot``, which handles its own errors.
 * If that cannot even be imported, or fails, it *fails closed*: Python prints and forgets an error in a ``.pth`` file,
   and the process would run with the fix in that it was told to take out. So a finder is put in front of
@@ -82,11 +84,21 @@ except Exception as error:
 
 def pth_line(variables: tuple[str, ...], targets: tuple[str, ...], control: str) -> str:
     """The line for these selecting variables, these packages to refuse, and the variable of the control socket."""
-    text = FALLBACK.format(targets=repr(targets), variables=" and ".join(variables))
+    start = FALLBACK.format(targets=repr(targets), variables=" and ".join(variables))
     asked = " or ".join(f"os.environ.get({name!r})" for name in variables)
     listen = CONTROL.format(variable=control)
-    # ASCII: Python before 3.13 reads the file in the locale's encoding.
-    return f"import os; ({asked}) and exec({text!a}, {{}}); os.environ.get({control!r}) and exec({listen!a}, {{}})\n"
+    text = f"import os\nif {asked}:\n{_below(start)}if os.environ.get({control!r}):\n{_below(listen)}"
+    # Whether a name is there, not its value: `in` is the least to compile. ASCII: Python before 3.13 reads the file in
+    # the locale's encoding.
+    there = " or ".join(f"{name!r} in os.environ" for name in (*variables, control))
+    return f"import os; ({there}) and exec({text!a}, {{}})\n"
+
+
+def _below(text: str) -> str:
+    """``text`` one level deeper, with one space for each level: Python reads every byte of it at each start."""
+    lines = (line.lstrip(" ") for line in text.splitlines())
+    levels = ((len(line) - len(line.lstrip(" "))) // 4 + 1 for line in text.splitlines())
+    return "".join(f"{' ' * level}{line}\n" for level, line in zip(levels, lines, strict=True))
 
 
 def wanted() -> str:

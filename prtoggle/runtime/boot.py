@@ -76,6 +76,9 @@ def boot() -> None:
 
 def _wrong(values: dict[str, str | None], integrations: tuple[Integration, ...]) -> str:
     """What is wrong with the text of the selection itself, in one line; empty where it can be parsed."""
+    said = [value for value in values.values() if value is not None]
+    if len(said) == 1 and _plain(said[0]):
+        return ""
     from prtoggle import selection
 
     try:
@@ -83,6 +86,18 @@ def _wrong(values: dict[str, str | None], integrations: tuple[Integration, ...])
     except Exception as error:
         return "; ".join(line.strip() for line in str(error).splitlines())
     return ""
+
+
+def _plain(text: str) -> bool:
+    """Whether ``text`` is a number, or several, each with a part or without, so that it can be parsed: the usual
+    selection, for which the grammar need not be loaded before a target is. Says no where it is in doubt."""
+    for item in text.split(","):
+        number, slash, part = item.partition("/")
+        if not (item.isascii() and number.isdigit() and number[0] != "0" and len(number) <= 12):
+            return False
+        if slash and not (part.isalpha() and part.islower()):
+            return False
+    return True
 
 
 def _packages(values: dict[str, str | None], cwd: str, fix_path: str) -> tuple[set[str], list[str]]:
@@ -125,14 +140,23 @@ def _watch(made: Finder) -> None:
     import atexit
 
     def ended() -> None:
-        from prtoggle.runtime import journal, lookback, notice
+        from prtoggle.runtime import journal
 
-        for package, reason in lookback.unreverted(made):
-            journal.record("refused", package=package, reason=reason)
-            notice.error(reason)
-        unused = lookback.unused(made)
-        if unused and not journal.wanted():  # prtoggle run says it of all processes together
-            notice.say(f"note: took no effect here, since it was never imported: {'; '.join(unused)}")
+        made.look_back()
+        if made.planned:
+            _told(made)
         journal.record("ended", loaded=sorted(made.loaded))
 
     atexit.register(ended)
+
+
+def _told(made: Finder) -> None:
+    """Say of what was planned that it got past the finder, or took no effect."""
+    from prtoggle.runtime import journal, lookback, notice
+
+    for package, reason in lookback.unreverted(made):
+        journal.record("refused", package=package, reason=reason)
+        notice.error(reason)
+    unused = lookback.unused(made)
+    if unused and not journal.wanted():  # prtoggle run says it of all processes together
+        notice.say(f"note: took no effect here, since it was never imported: {'; '.join(unused)}")

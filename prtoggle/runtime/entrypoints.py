@@ -69,8 +69,8 @@ def _announcing(path: Sequence[str]) -> Iterator[tuple[str, str, str]]:
             if distribution in seen:
                 continue
             seen.add(distribution)
-            info = os.path.join(entry, name)
-            data = _read(os.path.join(info, "entry_points.txt"))
+            info = f"{entry}{os.sep}{name}"  # not os.path.join: for hundreds of them it counts at a target's start
+            data = _read(f"{info}{os.sep}entry_points.txt")
             if group in data:
                 yield info, distribution, data.decode("utf-8", "replace")
 
@@ -84,7 +84,7 @@ def _read(file: str) -> bytes:
         return b""
     pieces = []
     try:
-        while piece := os.read(descriptor, 1 << 16):
+        while piece := os.read(descriptor, 1 << 12):
             pieces.append(piece)
     except OSError:
         return b""

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 _SPACE = " \t"
 _QUOTES = "\"'"
+_ENDS = " \n\t\r\"',}]#"
+_WINDOW = 200  # this runs at a target's start, so the usual value is cut out by a few calls, not sign by sign
 
 
 def package_names(text: str) -> tuple[str, ...]:
@@ -50,7 +52,12 @@ def _value(text: str, at: int) -> str:
     at += 1
     while at < len(text) and text[at] in " \t\r\n\"'":
         at += 1
-    end = at
-    while end < len(text) and text[end] not in " \t\r\n\"',}]#":
+    value = text[at : at + _WINDOW]
+    for sign in _ENDS:
+        value = value.partition(sign)[0]
+    if len(value) < _WINDOW:
+        return value
+    end = at + _WINDOW
+    while end < len(text) and text[end] not in _ENDS:
         end += 1
     return text[at:end]

@@ -20,19 +20,24 @@ VARIABLES = ("PRTOGGLE_REVERT", "SGLANG_DEBUG_REVERT_PR")
 # --- the line itself
 
 
-def environment_names(code: ast.AST) -> list[str]:
-    """The names that ``os.environ.get`` is asked for in ``code``."""
-    calls = (node for node in ast.walk(code) if isinstance(node, ast.Call))
+def names_in_environ(code: ast.AST) -> list[str]:
+    """The names that ``code`` looks for in ``os.environ``."""
     return [
-        call.args[0].value
-        for call in calls
-        if ast.unparse(call.func) == "os.environ.get" and isinstance(call.args[0], ast.Constant)
+        ast.literal_eval(node.left)
+        for node in ast.walk(code)
+        if isinstance(node, ast.Compare) and ast.unparse(node.comparators[0]) == "os.environ"
     ]
 
 
-def fallback() -> ast.Module:
-    """What the line runs when a variable is set."""
-    call, _ = (n for n in ast.walk(ast.parse(LINE)) if isinstance(n, ast.Call) and ast.unparse(n.func) == "exec")
+def values_of_environ(code: ast.AST) -> list[str]:
+    """The names whose values ``code`` asks for."""
+    calls = (node for node in ast.walk(code) if isinstance(node, ast.Call))
+    return [ast.literal_eval(call.args[0]) for call in calls if ast.unparse(call.func) == "os.environ.get"]
+
+
+def started() -> ast.Module:
+    """What the line runs when a variable is there."""
+    (call,) = (n for n in ast.walk(ast.parse(LINE)) if isinstance(n, ast.Call) and ast.unparse(n.func) == "exec")
     text = call.args[0]
     assert isinstance(text, ast.Constant) and isinstance(text.value, str)
     return ast.parse(text.value)
@@ -45,13 +50,22 @@ def test_it_is_one_line_that_site_runs() -> None:
 
 def test_it_asks_for_prtoggles_variables_and_for_each_integrations_once() -> None:
     selecting = ["PRTOGGLE_REVERT", *(each.variable for each in all_integrations())]
-    assert sorted(environment_names(ast.parse(LINE))) == sorted([*selecting, "PRTOGGLE_CONTROL"])
+    assert names_in_environ(ast.parse(LINE)) == [*selecting, "PRTOGGLE_CONTROL"]
+    assert sorted(values_of_environ(started())) == sorted([*selecting, "PRTOGGLE_CONTROL"])
+
+
+def test_what_is_compiled_at_each_start_is_the_look_ups_and_one_string() -> None:
+    kinds = [type(node) for node in ast.walk(ast.parse(LINE)) if isinstance(node, (ast.Constant, ast.Call, ast.stmt))]
+    variables = len(all_integrations()) + 2
+    assert kinds.count(ast.Constant) == variables + 1
+    assert kinds.count(ast.Call) == 1
+    assert sorted(kind.__name__ for kind in kinds if issubclass(kind, ast.stmt)) == ["Expr", "Import"]
 
 
 def test_it_refuses_each_integrations_package_and_the_bundled_one() -> None:
     (targets,) = (
         ast.literal_eval(node.value)
-        for node in ast.walk(fallback())
+        for node in ast.walk(started())
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "targets"
     )
     assert targets == (*(each.package for each in all_integrations()), "prtoggle_fixes")

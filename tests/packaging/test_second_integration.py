@@ -60,8 +60,12 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Enviro
     line = (site / "prtoggle.pth").read_text()
     for theirs, both in (
         (
-            "os.environ.get('SGLANG_DEBUG_REVERT_PR'))",
-            "os.environ.get('SGLANG_DEBUG_REVERT_PR') or os.environ.get('ENGINE_REVERT'))",
+            "'SGLANG_DEBUG_REVERT_PR' in os.environ",
+            "'SGLANG_DEBUG_REVERT_PR' in os.environ or 'ENGINE_REVERT' in os.environ",
+        ),
+        (
+            r"os.environ.get(\'SGLANG_DEBUG_REVERT_PR\')",
+            r"os.environ.get(\'SGLANG_DEBUG_REVERT_PR\') or os.environ.get(\'ENGINE_REVERT\')",
         ),
         (r"(\'sglang\', ", r"(\'sglang\', \'engine\', "),
     ):
@@ -119,5 +123,6 @@ def test_a_prtoggle_that_cannot_start_refuses_the_package(environment: Environme
 def test_the_file_that_starts_prtoggle_has_the_words_of_every_integration() -> None:
     line = (ROOT / "prtoggle.pth").read_text()
     for integration in all_integrations():
-        assert f"os.environ.get('{integration.variable}')" in line
+        assert f"'{integration.variable}' in os.environ" in line
+        assert rf"os.environ.get(\'{integration.variable}\')" in line
         assert rf"\'{integration.package}\'" in line

@@ -75,3 +75,16 @@ def test_it_imports_nothing_and_reads_a_long_file_quickly() -> None:
     started = time.perf_counter()
     assert package_names(text) == ("sglang",)
     assert time.perf_counter() - started < 0.1
+
+
+def cut_sign_by_sign(text: str) -> str:
+    """The value at the start of ``text``, the slow way."""
+    return text[: next((at for at, sign in enumerate(text) if sign in " \t\r\n\"',}]#"), len(text))]
+
+
+@given(st.text("ab.:\x0b\u2028 \t\r\n\"',}]#", max_size=30), st.sampled_from([0, 1, 198, 199, 200, 201, 1000]))
+def test_a_value_ends_at_the_first_sign_however_long_it_is(rest: str, letters: int) -> None:
+    text = "x" * letters + rest
+    value = cut_sign_by_sign(text.lstrip(" \t\r\n\"'"))
+    good = value and all(piece.isidentifier() for piece in value.split("."))
+    assert package_names(f"package: {text}") == ((value,) if good else ())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prtoggle.runtime.sources import BadSource, FixFile, bundled_folder, find, fix_files, folder_number
+from prtoggle.runtime.sources import BadSource, FixFile, bundled_folder, find, fix_files, folder_number, read
 
 
 def fixes(folder: Path, *names: str) -> Path:
@@ -110,3 +110,26 @@ def test_a_source_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 )
 def test_the_number_stands_in_the_folders_name(folder: str, number: str) -> None:
     assert folder_number(f"/somewhere/{folder}/revert.yaml") == number
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096, 1 << 20])
+def test_all_of_a_file_is_read(tmp_path: Path, size: int) -> None:
+    (tmp_path / "file").write_bytes(b"x" * size)
+    assert read(tmp_path / "file") == b"x" * size
+
+
+@pytest.mark.parametrize("said", [-7, 7])
+def test_a_file_that_shrinks_or_grows_meanwhile_is_read_as_it_is_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: int
+) -> None:
+    """Its size was asked for a moment before."""
+    (tmp_path / "file").write_bytes(b"x" * 100)
+    fstat = os.fstat
+
+    def before(handle: int) -> os.stat_result:
+        found = list(fstat(handle))
+        found[6] += said
+        return os.stat_result(found)
+
+    monkeypatch.setattr(os, "fstat", before)
+    assert read(tmp_path / "file") == b"x" * 100
