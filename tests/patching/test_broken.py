@@ -32,15 +32,16 @@ class TestAJournal:
     def damaged(self, data: bytes) -> list[bytes]:
         """Cut anywhere, with bytes of it others, with lines gone or twice, or nothing but zeros."""
         dice = random.Random(1)
-        found = [data[: len(data) * part // 40] for part in range(40)]
-        for _ in range(80):
+        found = [data[: len(data) * part // 15] for part in range(15)]
+        for _ in range(40):
             at = dice.randrange(len(data))
             found.append(data[:at] + bytes([data[at] ^ (1 << dice.randrange(8))]) + data[at + 1 :])
         lines = data.splitlines(keepends=True)
-        for at in range(len(lines)):
+        for at in range(0, len(lines), 3):
             found += [b"".join(lines[:at] + lines[at + 1 :]), b"".join(lines[:at] + lines[at : at + 1] + lines[at:])]
         return [*found, b"\0" * len(data), b"[]", b"{}", b"null", b"\xff\xfe", data + data]
 
+    @pytest.mark.slow
     def test_that_is_damaged_never_leads_to_a_wrong_text(self, project: Project) -> None:
         """Each file is as it was, or as it is reverted, and what is said is no traceback."""
         project.revert("7")
@@ -68,7 +69,7 @@ class TestAJournal:
                     for file, bytes_ in kept.items():
                         file.parent.mkdir(parents=True, exist_ok=True)
                         file.write_bytes(bytes_)
-        assert refused > 100
+        assert refused > 50
         journal.write_bytes(whole)
         project.restore()
         assert project.texts() == FIXED

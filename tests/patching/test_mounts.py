@@ -89,8 +89,7 @@ class TestLayers:
         build = self.layers(project.site, above=tmp_path / "first", at=project.site)
         assert inside(build, "project.revert('7'); print(project.runs())", project.root) == "reverted reverted\n"
 
-    def test_a_kill_at_any_write_is_mended_in_the_next_layer(self, project: Project, tmp_path: Path) -> None:
-        """Each kill in a layer of its own; what it left is read-only for the one that mends it."""
+    def test_a_kill_at_any_write_is_mended(self, project: Project, tmp_path: Path) -> None:
         script = """
 from tests.patching.faults import KILL, Ended, at
 import itertools, subprocess
