@@ -14,6 +14,8 @@ import pytest
 from tests.patching.namespaces import permitted, shell
 from tests.patching.project import FIX, A, B, C
 
+pytestmark = pytest.mark.slow
+
 IMAGE = "mount -t tmpfs none /mnt && mkdir /mnt/u /mnt/w /mnt/l"
 IMAGE += " && mount -t overlay -o lowerdir=/,upperdir=/mnt/u,workdir=/mnt/w image /mnt/l"
 IMAGE += " && mount --bind /dev /mnt/l/dev && mount -t proc proc /mnt/l/proc"
