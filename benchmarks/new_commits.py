@@ -5,7 +5,8 @@ python -m benchmarks.new_commits [--sample N] [--all] [--case TEXT]
 Each sampled definition is made with `new --between OLD NEW --only PATH::NAME`, written, loaded as any other file, and planned
 against the newer release. It is *right* where the module's syntax tree is then the newer one with the older definition in it, which
 is made here in another way (the node put in the tree), and nothing else differs; imports and helpers that the older definition needs
-and the newer module has no more may come along. Whole releases, as one commit in a git repository, are made with `--commit`: each
+and the newer module has no more may come along, and in other modules those of its imports that are gone from there, beside all that
+the newer one has. Whole releases, as one commit in a git repository, are made with `--commit`: each
 changed module must have the older tree, or its definitions are named as left.
 
 Example::
@@ -165,8 +166,12 @@ def _wrong(case: Case, reverted: dict[str, bytes]) -> str:
     before, after = (_package(case.distribution, case.package, each) for each in (case.older, case.newer))
     texts = dict(_both(before, after))[case.path]
     module = case.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    if set(reverted) != {module}:
+    if module not in reverted:
         return f"changes {', '.join(reverted) or 'nothing'}"
+    for path, (was_there, is_there) in _both(before, after):
+        other = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        if other in reverted and other != module and (why := _more(reverted[other], is_there, was_there)):
+            return f"{other}: {why}"
     old, new = (ast.parse(text) for text in texts)
     expected = swapped(new, definitions(new)[case.qualname], definitions(old)[case.qualname])
     got = SourceText.decode(reverted[module]).text
@@ -185,6 +190,17 @@ def _wrong(case: Case, reverted: dict[str, bytes]) -> str:
             ):
                 return f"{name} is neither the newer nor the older one"
     return ""
+
+
+def _more(got: bytes, new: str, old: str) -> str:
+    """Why a module that a helper was put back into is not the newer one with statements of the older one, and nothing else."""
+    has, wants = ([ast.dump(each) for each in ast.parse(text).body] for text in (SourceText.decode(got).text, new))
+    older = {ast.dump(each) for each in ast.parse(old).body}
+    came = [each for each in has if each not in wants]
+    if [each for each in has if each in wants] != wants:
+        return "what the newer one has is not as it was"
+    strange = [each for each in came if each not in older and not each.startswith("ImportFrom(")]
+    return f"neither text has {strange[0][:80]}" if strange else ""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from prtoggle.authoring.change import REFUSED, STAYS, Change, Left, Pair
 from prtoggle.authoring.commit import of_commit
 from prtoggle.authoring.holders import label_of, named, one, with_one_of
 from prtoggle.authoring.lacking import lacking
-from prtoggle.authoring.parts import Part, parts, texts
+from prtoggle.authoring.parts import Part, doubt, parts, texts
 from prtoggle.authoring.ranges import is_earlier, proposed
 from prtoggle.authoring.takenback import Diff, packages_of, taken_back
 from prtoggle.authoring.trying import Seen, Tried, proven, tried
@@ -117,7 +117,10 @@ def answer(asked: Asked, index: Index, *, dry: bool = False) -> Answer:
         "scenario.py": folder.scenario(asked.number, title),
         f"test_pr{asked.number}.py": folder.guard(asked.number, title),
     }
-    notes, todo = _notes(asked, change, more), _todo(asked.number, change, found, ranges, titled=title != untitled)
+    notes, todo = (
+        _notes(asked, change, found, more),
+        _todo(asked.number, change, found, ranges, titled=title != untitled),
+    )
     return Answer(asked.number, title, change, found, ranges, fix, where, files, home, met, notes, todo)
 
 
@@ -278,7 +281,7 @@ def _title(found: Sequence[Part], change: Change) -> str:
     return f"the change of {', '.join(units)}"
 
 
-def _notes(asked: Asked, change: Change, more: Sequence[Package]) -> tuple[str, ...]:
+def _notes(asked: Asked, change: Change, found: Sequence[Part], more: Sequence[Package]) -> tuple[str, ...]:
     notes = []
     for older in more:
         if is_earlier(change.home, older):
@@ -290,6 +293,8 @@ def _notes(asked: Asked, change: Change, more: Sequence[Package]) -> tuple[str, 
         notes.append(f"{change.came} says that it is #{change.told.number}, not #{asked.number}")
     if asked.releases and not asked.only:
         notes.append("of releases only the Python files are looked at")
+    if doubted := doubt(change.pairs, found):
+        notes.append(f"parts to be tried each alone: {doubted}")
     return tuple(notes)
 
 

@@ -10,13 +10,14 @@ Example::
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from prtoggle.authoring.change import REFUSED, Change, Left, Pair, added, classify, deleted, module_name, paired
 from prtoggle.authoring.classes import base_names, inherited, members, own_calls
 from prtoggle.authoring.holders import label_of
-from prtoggle.authoring.splice import Unspliced, spliced
+from prtoggle.authoring.names import bound_at_top, imports
+from prtoggle.authoring.splice import Unspliced, brought, spliced
 from prtoggle.edits.scope import Scope, resolve
 from prtoggle.edits.text import SourceText
 from prtoggle.errors import RefusedError, UsageError, did_you_mean
@@ -120,7 +121,44 @@ def _named(newer: Package, older: Package, only: Iterable[str]) -> tuple[list[Pa
         if isinstance(again, Left):
             again = Left(path, again.kind, f"{', '.join(names)}: {again.why}")
         (pairs if isinstance(again, Pair) else left).append(again)  # type: ignore[arg-type]
-    return pairs, left
+    return _with_helpers(pairs, newer, after, before), left
+
+
+def _with_helpers(
+    pairs: list[Pair], newer: Package, after: Mapping[str, Path], before: Mapping[str, Path]
+) -> list[Pair]:
+    """Also what the older texts import of other modules that have it no more: it is put back there, and nothing else.
+    Where it cannot be, the import is left, to be named by whoever looks at what is lacking."""
+    found = {pair.module: pair for pair in pairs}
+    paths = {_module(path, newer): path for path in after if path in before and path.endswith(".py")}
+    tried: set[tuple[str, str]] = set()
+    pending = list(pairs)
+    while pending:
+        pair = pending.pop()
+        init = paths.get(pair.module, "").endswith("__init__.py")
+        now = {(each.module, each.name) for each in imports(pair.fixed, pair.module, init)}
+        wanted: dict[str, list[str]] = {}
+        for each in sorted(imports(pair.reverted, pair.module, init), key=lambda asked: asked.line):
+            key = (each.module, each.name)
+            if key not in now | tried and each.name and each.module in paths:
+                wanted.setdefault(each.module, []).append(each.name)
+                tried.add(key)
+        for module, names in wanted.items():
+            there = found.get(module)
+            if there is None:
+                path = paths[module]
+                made = paired(path, module, after[path].read_bytes(), before[path].read_bytes())
+                if isinstance(made, Left):
+                    continue
+                there = Pair(module, made.fixed, made.fixed)
+            source = SourceText.decode(before[paths[module]].read_bytes())
+            bound = bound_at_top(there.reverted.tree.body)
+            lost = [name for name in names if name not in bound and not newer.module_exists(f"{module}.{name}")]
+            text = brought(there.reverted, source, lost) if lost else None
+            if text is not None:
+                found[module] = Pair(module, there.fixed, text)
+                pending.append(found[module])
+    return list(found.values())
 
 
 def _needed_methods(text: SourceText, made: Pair, names: Iterable[str], newer: Package) -> list[str]:

@@ -2,8 +2,9 @@
 
 Contract: pure. Edits belong together where they are in one definition; where both name something that the change
 brought or took away (a helper and its call, a parameter and who passes it, an attribute and who reads it); where one
-changes a definition and the other begins or ceases to name it, or names one whose parameters changed; and where one
-alone would leave a name unbound, or not compile.
+changes a definition and the other begins or ceases to name it, or names one whose parameters changed; where a changed
+statement of one names the other, or it gives what it gave not (:mod:`~prtoggle.authoring.ties`); and where one alone
+would leave a name unbound, or not compile.
 
 Example::
 
@@ -19,12 +20,16 @@ from dataclasses import dataclass
 
 from prtoggle.authoring.change import Pair
 from prtoggle.authoring.names import bound_at_top, unbound
+from prtoggle.authoring.ties import ties
 from prtoggle.authoring.words import Words, all_words
 from prtoggle.authoring.written import Made, text_after
 from prtoggle.edits.combine import verify
 from prtoggle.edits.scope import Scope, enclosing, resolve
 from prtoggle.edits.text import SourceText
 from prtoggle.spec import ONLY_PART
+
+_SHOWN = 6
+"""How many pairs of parts that may need each other are named."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,10 @@ def parts(pairs: Sequence[Pair], made: Mapping[str, Sequence[Made]]) -> tuple[Pa
         for b, other in enumerate(placed[:a]):
             if (one.module, one.unit) == (other.module, other.unit) or words[a].needs(words[b]):
                 groups.join(a, b)
+    units = list(dict.fromkeys((each.module, each.unit) for each in placed))
+    first = {(each.module, each.unit): index for index, each in reversed(list(enumerate(placed)))}
+    for one_of, other_of in ties(pairs, units).tied:
+        groups.join(first[units[one_of]], first[units[other_of]])
     _join_broken(pairs, placed, words, groups)
     found = groups.members()
     if len(found) == 1:
@@ -67,6 +76,25 @@ def parts(pairs: Sequence[Pair], made: Mapping[str, Sequence[Made]]) -> tuple[Pa
     return tuple(
         Part(name, what, tuple(placed[index] for index in its)) for its, (name, what) in zip(found, names, strict=True)
     )
+
+
+def suspected(pairs: Sequence[Pair], found: Sequence[Part]) -> tuple[tuple[str, str], ...]:
+    """The names of parts of which one may need the other: one names what the other changes, and no more is known."""
+    if len(found) < 2:
+        return ()
+    units = [(index, unit) for index, part in enumerate(found) for unit in part.units]
+    between = {(units[a][0], units[b][0]) for a, b in ties(pairs, [unit for _, unit in units]).suspected}
+    ordered = sorted({(min(each), max(each)) for each in between if each[0] != each[1]})
+    return tuple((found[one].name, found[other].name) for one, other in ordered)
+
+
+def doubt(pairs: Sequence[Pair], found: Sequence[Part]) -> str:
+    """The same in words; empty where nothing is suspected."""
+    doubted = [f"{one} and {other}" for one, other in suspected(pairs, found)]
+    if not doubted:
+        return ""
+    more = f", and {len(doubted) - _SHOWN} more pairs" if len(doubted) > _SHOWN else ""
+    return f"one names what the other changes, and may not work without it: {', '.join(doubted[:_SHOWN])}{more}"
 
 
 def texts(pairs: Iterable[Pair], edits: Iterable[Placed]) -> dict[str, str] | None:

@@ -55,6 +55,23 @@ def spliced(newer: SourceText, older: SourceText, names: Sequence[str], *, alone
     return Spliced(text, needed)
 
 
+def brought(newer: SourceText, older: SourceText, names: Iterable[str]) -> SourceText | None:
+    """``newer`` with the statements of ``older`` that bind ``names``, which it does not bind, and with what those need;
+    None where that cannot be had without another change."""
+    text = newer
+    taken = bound_at_top(newer.tree.body)
+    for name in names:
+        if name in bound_at_top(text.tree.body):
+            continue
+        found = [each for each in older.tree.body if name in bound_at_top([each])]
+        if len(found) != 1 or bound_at_top(found) & taken:
+            return None
+        text = _with_statement(text, older, found[0], [name])
+    text, _ = _completed(text, newer, older)
+    lost = unbound(text) - unbound(newer)
+    return None if lost or bound_at_top(newer.tree.body) - bound_at_top(text.tree.body) else text
+
+
 def _one(newer: SourceText, older: SourceText, name: str) -> SourceText:
     new, old = resolve(newer, name), resolve(older, name)
     for scope in (new, old):

@@ -56,7 +56,7 @@ def all_words(pairs: Sequence[Pair], edits: Sequence[tuple[str, str, Made]]) -> 
         now, before = identifiers(pair.fixed.tree), identifiers(pair.reverted.tree)
         brought[pair.module] = (now - before, before - now)
     changed = {called(unit) for _, unit, _ in edits}
-    asked = {called(unit) for module, unit, _ in edits if _asks_otherwise(by_module[module], unit)}
+    asked = {called(unit) for module, unit, _ in edits if asks_otherwise(by_module[module], unit)}
     filled = {name for pair in pairs for name in _filled_otherwise(pair)}
     found = []
     for module, unit, made in edits:
@@ -97,7 +97,7 @@ def _filled_otherwise(pair: Pair) -> set[str]:
     return {name for name, fields in now.items() if before.get(name, fields) != fields}
 
 
-def _asks_otherwise(pair: Pair, unit: str) -> bool:
+def asks_otherwise(pair: Pair, unit: str) -> bool:
     """Whether the parameters of a function are others in the older text."""
     arguments = []
     for source in (pair.fixed, pair.reverted):

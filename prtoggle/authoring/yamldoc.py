@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prtoggle.authoring.change import REFUSED, STAYS, Change
-from prtoggle.authoring.parts import Part
+from prtoggle.authoring.parts import Part, doubt
 from prtoggle.edits.kinds import EditKind
 from prtoggle.proposal.yamltext import NewEdit, NewPatch, NewVariant, plain, quoted, variant_lines
 from prtoggle.schema import modeline
@@ -53,6 +53,8 @@ def document(number: str, title: str, change: Change, parts: Sequence[Part], ran
     named = [part for part in parts if part.name != ONLY_PART]
     if named:
         lines += _comment("Say what each part does.")
+        if doubted := doubt(change.pairs, parts):
+            lines += _comment(f"Try each alone: {doubted}.")
         lines.append("parts:")
         lines += [f"  {part.name}: {plain(part.what)}" for part in named]
         lines.append("# default: say which of them a bare number takes out; without it, all")

@@ -74,3 +74,30 @@ def test_a_data_file_that_is_named_is_no_module(tmp_path: Path) -> None:
     older, newer = (package(tmp_path / each, {"data.json": each, "core.py": OLD}) for each in "12")
     found = between(newer, older, only=["engine/data.json"])
     assert not found.pairs and [(each.path, each.kind) for each in found.left] == [("engine/data.json", "refused")]
+
+
+HELPED = "from engine.tools import cut, scale\n\n\ndef f(a):\n    return cut(scale(a))\n"
+TOOLS = "LIMIT = 4\n\n\ndef cut(a):\n    return a[:LIMIT]\n\n\ndef scale(a):\n    return a * 2\n"
+
+
+def test_a_helper_that_another_module_has_no_more_is_put_back_there_with_what_it_needs(tmp_path: Path) -> None:
+    older = package(tmp_path / "1", {"core.py": HELPED, "tools.py": TOOLS})
+    core, tools = (
+        "from engine.tools import scale\n\n\ndef f(a):\n    return scale(a)\n",
+        "def scale(a):\n    return a * 3\n",
+    )
+    newer = package(tmp_path / "2", {"core.py": core, "tools.py": tools})
+    made = {each.module: each.reverted for each in between(newer, older, only=["engine/core.py::f"]).pairs}
+    assert set(made) == {"engine.core", "engine.tools"}
+    got: dict[str, object] = {}
+    exec(made["engine.tools"].text, got)
+    assert got["cut"]([1] * 9) == [1] * 4 and got["scale"](1) == 3  # type: ignore[operator]
+    assert "cut(scale(a))" in made["engine.core"].text
+
+
+def test_a_helper_that_cannot_be_put_back_alone_is_left_to_be_refused(tmp_path: Path) -> None:
+    tools = "if True:\n    def cut(a):\n        return a\n\n    def scale(a):\n        return a\n"
+    older = package(tmp_path / "1", {"core.py": HELPED, "tools.py": tools})
+    core = "from engine.tools import scale\n\n\ndef f(a):\n    return scale(a)\n"
+    newer = package(tmp_path / "2", {"core.py": core, "tools.py": "def scale(a):\n    return a * 3\n"})
+    assert [each.module for each in between(newer, older, only=["engine/core.py::f"]).pairs] == ["engine.core"]
