@@ -7,6 +7,10 @@ that is allowed, one minus the confidence, is divided over all subsets of a sear
 bound, which holds however the samples depend on each other): it is the probability that *any* verdict of the search
 is wrong.
 
+Where every value of both ends is the same number, tests alone would go on to the last look. A difference is taken to
+change at least ``CHANGES`` of the values of an end; were there one, so many would be the same with less than the error
+that is allowed, and they end it.
+
 Example::
 
     wanted(0)                                   # 5: so many values to begin with
@@ -24,6 +28,8 @@ LOOKS = (5, 8, 12, 18, 27, 40, 60, 90, 135, 200)
 """How many values of a subset there are when they are looked at; after the last the subset stays unclear."""
 ENDS_AT_LEAST = 12
 """So many values of each end go into every look: they serve all subsets."""
+CHANGES = 0.6
+"""The share of an end's values that a difference is taken to change, where no value differs from any other."""
 EXACT = 40
 """Up to so many values in all the distribution is counted out; beyond it a normal one is near enough, and its tails are
 the heavier ones."""
@@ -114,7 +120,8 @@ def compare(values: Sequence[float], *, good: Sequence[float], bad: Sequence[flo
 
 
 def compare_ends(one: Sequence[float], other: Sequence[float], *, error: float) -> tuple[Judged, Judged]:
-    """What the values of each end say of it beside the other; both ``SAME`` where all looks see no difference."""
+    """What the values of each end say of it beside the other; both ``SAME`` where all looks see no difference, or so
+    many values are one number that a difference would have shown in some of them."""
     each = error / (2 * len(LOOKS))
     for size in LOOKS:
         if min(len(one), len(other)) < size:
@@ -123,6 +130,8 @@ def compare_ends(one: Sequence[float], other: Sequence[float], *, error: float) 
             return Judged.WORSE, Judged.SAME
         if above(other[:size], one[:size]) <= each:
             return Judged.SAME, Judged.WORSE
+        if len({*one[:size], *other[:size]}) == 1 and (1 - CHANGES) ** size <= error:
+            return Judged.SAME, Judged.SAME
     return Judged.SAME, Judged.SAME
 
 

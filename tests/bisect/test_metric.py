@@ -71,6 +71,26 @@ def test_values_that_are_all_the_same_show_nothing() -> None:
     assert compare_ends([1.0] * 200, [1.0] * 200, error=0.01) == (Judged.SAME, Judged.SAME)
 
 
+@pytest.mark.parametrize("candidates", [1, 8, 64, 1000])
+def test_ends_that_are_one_number_throughout_take_few_values(candidates: int) -> None:
+    error = error_of(0, candidates, 0.99)
+    assert compare_ends([1.0] * 8, [1.0] * 8, error=error) == (Judged.MORE, Judged.MORE)
+    assert compare_ends([1.0] * 12, [1.0] * 12, error=error) == (Judged.SAME, Judged.SAME)
+
+
+def test_one_value_that_differs_is_reason_to_go_on_and_the_difference_is_seen() -> None:
+    error = error_of(0, 64, 0.99)
+    one, other = [1.0] * 60, [1.0, 2.0] * 30
+    assert compare_ends(one[:12], [1.0] * 11 + [2.0], error=error) == (Judged.MORE, Judged.MORE)
+    assert compare_ends([1.0] * 12, [2.0] * 12, error=error) == (Judged.SAME, Judged.WORSE)
+    assert compare_ends(one, other, error=error) == (Judged.SAME, Judged.WORSE)
+
+
+def test_the_surer_it_has_to_be_the_more_values_a_constant_takes() -> None:
+    assert compare_ends([1.0] * 12, [1.0] * 12, error=1e-6) == (Judged.MORE, Judged.MORE)
+    assert compare_ends([1.0] * 18, [1.0] * 18, error=1e-6) == (Judged.SAME, Judged.SAME)
+
+
 def test_a_look_waits_for_all_of_its_values() -> None:
     low, high = [float(n) for n in range(12)], [float(n) for n in range(100, 112)]
     assert compare(high[:4], good=low, bad=high, error=0.01) is Judged.MORE

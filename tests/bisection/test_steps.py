@@ -388,6 +388,12 @@ def test_a_number_that_is_the_same_everywhere_is_none_of_them() -> None:
     assert end.answer.confidence == 0.0 and "show no difference" in end.answer.reason
 
 
+def test_a_number_that_never_changes_at_all_is_soon_none_of_them() -> None:
+    end = play(lambda parts, wanted, number: 5.0, 64, metric="x", worse="higher")
+    assert end.answer and end.answer.exit_code == 1 and end.answer.confidence == 0.0
+    assert len([record for record in end.records if record.phase != "trace"]) == 24
+
+
 def test_a_command_that_shows_no_number_is_inconclusive() -> None:
     end = play(lambda parts, wanted, number: "skip", 4, metric="x", worse="higher")
     assert end.answer and end.answer.exit_code == 4
