@@ -20,8 +20,10 @@ from prtoggle.bisection.values import Job
 from prtoggle.errors import UsageError
 from prtoggle.result import Result
 from prtoggle.selection import parse
+from prtoggle.verdict import Verdict
 
 SKIP = 125
+_VERDICTS = "|".join(re.escape(each.value) for each in Verdict)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?", re.ASCII)
 """A number whose commas are no decimal ones."""
 _NAMED = 3
@@ -147,7 +149,10 @@ def void(job: Job, result: Result) -> str:
     if result.is_none:
         return ""
     if result.refused:
-        return f"{result.refused[0].package} could not be imported reverted: {result.refused[0].reason}"
+        refused = result.refused[0]
+        named = blamed(job, result)
+        without = f" (because of {', '.join(named)}: leave out of --among what is refused)" if named else ""
+        return f"{refused.package} could not be imported reverted{without}: {refused.reason}"
     if not result.processes:
         return "no Python process was reached"
     restored = [state.part for process in result.processes for state in process.parts if state.until]
@@ -161,6 +166,26 @@ def void(job: Job, result: Result) -> str:
         more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
         return f"no process imported a package that {', '.join(missing[:_NAMED])}{more} changes"
     return ""
+
+
+def blamed(job: Job, result: Result) -> tuple[str, ...]:
+    """The parts, as in a selection, because of which a package was refused: those that change a module that the reason
+    names, or those of fixes that it names as refused; none where it names neither."""
+    reason = result.refused[0].reason
+    modules = {name for module in result.never_imported for name in module.parts if _names(reason, module.module)}
+    if modules:
+        return tuple(part for part in job.parts if journal_name(part) in modules)
+    return tuple(part for part in job.parts if _refuses(reason, journal_name(part)))
+
+
+def _names(reason: str, module: str) -> bool:
+    """Whether a reason is about ``module``: it begins with its name."""
+    return re.match(rf"{re.escape(module)}(?![\w.])", reason) is not None
+
+
+def _refuses(reason: str, part: str) -> bool:
+    """Whether a line of the reason is the decision on ``part``, in the words of prtoggle.refusals."""
+    return re.search(rf"(?m)^(?:.*: )?{re.escape(part)}(?::\d+)*: (?:{_VERDICTS}) in ", reason) is not None
 
 
 def in_force(result: Result) -> tuple[str, ...]:

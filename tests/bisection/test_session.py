@@ -173,7 +173,35 @@ def test_a_target_that_refuses_makes_the_trial_void(make: Make, tmp_path: Path) 
     code = f"import sys; sys.path.insert(0, {str(tmp_path / 'other')!r}); import app.core"
     done = field.bisect(command=(sys.executable, "-c", code))
     assert done.kinds() == ["good", "void", "void", "void"]
-    assert "app could not be imported reverted" in done.answer.reason
+    assert "app could not be imported reverted (because of 1, 2: leave out of --among" in done.answer.reason
+
+
+def test_the_fixes_that_a_target_refuses_are_named_and_no_other(make: Make, tmp_path: Path) -> None:
+    field = make(3)
+    text = "def f1():\n    return 'fixed 1'[:5]\n"
+    field.package({"app/__init__.py": "", "app/core.py": text}, where=tmp_path / "other")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path / 'other')!r}); import app.core"
+    done = field.bisect(command=(sys.executable, "-c", code))
+    assert "(because of 2, 3: leave out of --among what is refused)" in done.answer.reason
+    # Without those it goes on.
+    assert field.bisect(log="without", command=(sys.executable, "-c", code), among="1").kinds().count("void") == 0
+
+
+def test_a_module_that_cannot_be_reverted_names_the_fixes_that_change_it(make: Make) -> None:
+    field = make(2)
+    field.fix(3, target="app.other.g", edits="- match: return 'fixed'\n  replacement: return 'reverted'")
+    code = (
+        "import sys, importlib.machinery as m, importlib.util as u\n"
+        "class F:\n"
+        "  def find_spec(s, n, p=None, t=None):\n"
+        "    if n == 'app.other':\n"
+        "      return u.spec_from_loader(n, m.ExtensionFileLoader(n, 'other.so'))\n"
+        "sys.meta_path.insert(0, F())\n"
+        "import app.core, app.other"
+    )
+    done = field.bisect(among="1,2,3", log="b", command=(sys.executable, "-c", code))
+    why = next(record.why for record in done.state.records if record.kind == "void")
+    assert "(because of 3: leave out of --among what is refused): app.other " in why
 
 
 def test_a_command_that_is_not_there_ends_it_at_once(make: Make) -> None:
