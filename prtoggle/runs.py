@@ -82,9 +82,14 @@ def discard(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def stamped(name: str) -> bool:
+    """Whether ``name`` is a time and a process, as what is kept in the cache is called."""
+    stamp, _, pid = name.rpartition("-")
+    return pid.isdigit() and stamp[:8].isdigit()
+
+
 def _is_run(folder: Path) -> bool:
-    stamp, _, pid = folder.name.rpartition("-")
-    return pid.isdigit() and stamp[:8].isdigit() and folder.is_dir() and not folder.is_symlink()
+    return stamped(folder.name) and folder.is_dir() and not folder.is_symlink()
 
 
 def prune(base: Path, *, keep: int = KEPT) -> int:

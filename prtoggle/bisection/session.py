@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from prtoggle import runs
-from prtoggle.bisection import candidates, steps
+from prtoggle.bisection import candidates, past, steps
 from prtoggle.bisection.executors import Local, deal, gpus_here
 from prtoggle.bisection.record import Header, Log, resumed, resuming
 from prtoggle.bisection.trials import Trials, selection_of
@@ -58,6 +58,8 @@ def begin(settings: Settings, *, log: Path | None = None) -> Log:
         raise UsageError(f"{header.folder} is there already", hint="name another log, or delete it")
     log_file = Log.create(path, header)
     Path(trials).mkdir(mode=0o700)
+    if log is None and runs.root() is not None:  # of those in the cache this is the newest now
+        past.prune(path.parent)
     return log_file
 
 
