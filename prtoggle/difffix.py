@@ -89,6 +89,9 @@ def from_text(text: str, name: str, package: Package) -> Fix:
         if skipped(path):
             notes.append(f"skipped {path} (tests and documentation)")
             continue
+        if path.endswith(".pyi"):
+            notes.append(f"skipped {path} (types, which nothing runs)")
+            continue
         module = module_of(path, package)
         if module is None:
             elsewhere = True
@@ -106,6 +109,8 @@ def from_text(text: str, name: str, package: Package) -> Fix:
         elif change.kind != "modified":
             what = {"added": "deleted"}.get(change.kind, change.kind)
             own.append(_cannot(path, f"a file that the change {what}", place))
+        elif not all(piece.isidentifier() for piece in module.split(".")):
+            own.append(_cannot(path, "not a module's name", place))
         elif change.edit.hunks:
             edit = in_encoding(change.edit, _encoding(module, package))
             patches.append(Patch(module, (Edit((ONLY_PART,), edit, place),), place))

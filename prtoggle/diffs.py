@@ -70,9 +70,10 @@ def parse(text: str, *, name: str, reverse: bool, first: int = 1) -> tuple[FileD
             (RefusedError(f"no unified diff: {error}", place=Place(name, first)),), page=_PAGE
         ) from None
     if not files:
-        raise MalformedError(
-            (RefusedError("no unified diff: it changes no file", place=Place(name, first)),), page=_PAGE
-        )
+        what = "no unified diff: it changes no file"
+        if any(line.startswith("new mode ") for line in lines):
+            what = "it changes modes of files alone, and no line of them"
+        raise MalformedError((RefusedError(what, place=Place(name, first)),), page=_PAGE)
     return files
 
 

@@ -84,6 +84,7 @@ LEFT = {
     OTHER.format("app/tests/util.py"): "skipped app/tests/util.py",
     OTHER.format("docs/how.md"): "skipped docs/how.md",
     OTHER.format("scripts/release.py"): "left as it is: scripts/release.py",
+    OTHER.format("app/core.pyi"): "skipped app/core.pyi",
     ADDED: "left in place: app/new.py, a module that the change added",
 }
 
@@ -97,12 +98,13 @@ def test_what_is_left_as_it_is_is_said(more: str, note: str, package: Package) -
 CANNOT = {
     DELETED: "app/gone.py cannot be taken out at run time: a file that the change deleted",
     RENAMED: "a file that the change renamed",
+    OTHER.format("app/a-b/m.py"): "app/a-b/m.py cannot be taken out at run time: not a module's name",
     OTHER.format("app/data.json"): "app/data.json cannot be taken out at run time: not a Python module",
     "diff --git a/app/x.bin b/app/x.bin\nBinary files a/app/x.bin and b/app/x.bin differ\n": "app/x.bin cannot be",
 }
 
 
-@pytest.mark.parametrize(("part", "what"), CANNOT.items(), ids=["deleted", "renamed", "data", "binary"])
+@pytest.mark.parametrize(("part", "what"), CANNOT.items(), ids=["deleted", "renamed", "no name", "data", "binary"])
 @pytest.mark.parametrize("beside", [CHANGE, ""], ids=["beside a change", "alone"])
 def test_what_cannot_be_taken_out_is_refused_by_name(part: str, what: str, beside: str, package: Package) -> None:
     assert what in str(refused(beside.replace("core", "core2") + part, package))

@@ -187,3 +187,9 @@ def test_a_coloured_diff_is_refused_with_a_word_on_colours() -> None:
 def test_an_empty_diff_is_none(text: str) -> None:
     with pytest.raises(MalformedError, match="it changes no file"):
         parse(text, name="x.diff", reverse=True)
+
+
+def test_modes_alone_are_said_to_be_so() -> None:
+    assert problems("diff --git a/x.py b/x.py\nold mode 100644\nnew mode 100755\n") == [
+        "x.diff:1: it changes modes of files alone, and no line of them"
+    ]

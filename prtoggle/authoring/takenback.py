@@ -120,6 +120,9 @@ class _TakingBack:
             self.left.setdefault(path, why)
             return
         assert module is not None
+        if not all(piece.isidentifier() for piece in module.split(".")):
+            self.left.setdefault(path, Left(path, REFUSED, "not a module's name"))
+            return
         if not file.edit.hunks:
             return
         source = self._source(path, module)

@@ -133,3 +133,13 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(before: str, tmp_path: P
     (tmp_path / "site" / "engine" / "core.py").write_text("a = 1\nb = 2\n", encoding="utf-8-sig")
     (pair,) = taken_back(Diff.read(change, "x.diff"), home, "engine 1.3").pairs
     assert pair.reverted.text == "a = 1\nb = 1\n"
+
+
+def test_a_file_whose_path_is_no_modules_name_is_named(tmp_path: Path) -> None:
+    change = "--- a/engine/{0}/m.py\n+++ b/engine/{0}/m.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n"
+    home = package(tmp_path / "site", {"data dir/m.py": "a = 2\n", "good/m.py": "a = 2\n"})
+    found = taken_back(Diff.read(change.format("data dir") + change.format("good"), "x.diff"), home, "engine 1.3")
+    assert [pair.module for pair in found.pairs] == ["engine.good.m"]
+    assert [(each.path, each.kind, each.why) for each in found.left] == [
+        ("engine/data dir/m.py", "refused", "not a module's name")
+    ]
