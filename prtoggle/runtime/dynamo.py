@@ -163,6 +163,18 @@ class Afresh:
         clear = getattr(ids, "cache_clear", None)
         if clear is not None:
             clear()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """What was compiled hangs on the old code, and torch's map from the one to the other holds the old code: each
+        would keep the other alive for ever."""
+        origins: Any = getattr(sys.modules.get("torch._dynamo.utils"), "orig_code_map", None)
+        kept = getattr(origins, "values", None)
+        if not isinstance(kept, dict):
+            return
+        for key, origin in list(kept.items()):
+            if id(origin) in self._old:
+                kept[key] = self.renewed(origin)
 
 
 class _Inside:

@@ -139,3 +139,29 @@ def test_what_torchscript_made_is_refused_by_name(project: Project, made: str) -
     out = run(project, code)
     assert "app.core.alone is compiled by TorchScript from lines 7 to 8" in out
     assert out.endswith("100.0 1.0 1.0\n")
+
+
+@pytest.mark.parametrize(("beside", "rounds"), [("nothing", 30), ("a thread", 10)])
+def test_toggled_again_and_again_each_state_is_right_and_what_was_compiled_goes(
+    project: Project, beside: str, rounds: int
+) -> None:
+    code = f"""
+        import app.core as m, gc, prtoggle, threading, torch
+        from torch._dynamo import convert_frame
+        x, ended = torch.zeros(1), threading.Event()
+        if {beside == "a thread"}: threading.Thread(target=ended.wait, daemon=True).start()
+        def look(): return [f(x).item() for f in (m.plus, m.compiled, m.model, m.uses)]
+        def held():
+            gc.collect()
+            return sum(ref() is not None for ref in convert_frame.output_codes.seen)
+        look()
+        seen, counts = set(), []
+        for _ in range({rounds}):
+            with prtoggle.reverted("7,9"): seen.add(("reverted", *look()))
+            seen.add(("fixed", *look()))
+            counts.append(held())
+        print(sorted(seen), 0 < counts[-1] <= 2 * counts[1], counts)
+    """
+    states = "[('fixed', 1.0, 1.0, 2.0, 11.0), ('reverted', 100.0, 100.0, 200.0, 110.0)]"
+    said = run(project, code)
+    assert said.startswith(f"{states} True"), said
