@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prtoggle.catalog import Catalog, Request
-from prtoggle.edits.combine import Conflict, combine, verify
+from prtoggle.edits.combine import Conflict, combine
 from prtoggle.edits.kinds import LinesEdit
 from prtoggle.edits.outcome import Found, Replacement
 from prtoggle.edits.sequential import difference
@@ -309,7 +309,7 @@ def _combine_module(name: str, edits: list[tuple[Sighting, list[str]]], sources:
             f"{text.first} and {text.second} conflict at {name}:{text.line}: {text.reason}",
             hint="select one of them",
         )
-    problem = verify(module.source, text)
+    problem = sources.verify(module, text)
     if problem is not None:
         owners = ", ".join(dict.fromkeys(owner for owner, _ in named))
         where = f" (line {problem.lineno})" if problem.lineno else ""

@@ -8,11 +8,13 @@ Example::
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from prtoggle.edits import lines, pattern, preamble, udiff
+from prtoggle.edits.combine import verify
 from prtoggle.edits.kinds import DiffEdit, LinesEdit, PatternEdit, PreambleEdit
 from prtoggle.edits.outcome import Found, Missing, Outcome, Several
 from prtoggle.edits.scope import Scope, resolve, split_target
@@ -61,11 +63,19 @@ class Sources:
         self._texts = texts
         self._modules: dict[str, Module | Missing] = {}
         self._sightings: dict[tuple[str, int], Sighting] = {}
+        self._verified: dict[tuple[str, bytes], SyntaxError | None] = {}
 
     @property
     def read(self) -> dict[str, Module | Missing]:
         """Every module that was asked for so far."""
         return dict(self._modules)
+
+    def verify(self, module: Module, text: str) -> SyntaxError | None:
+        """Why ``text`` does not compile in place of ``module``'s; each text is compiled once."""
+        key = module.name, hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        if key not in self._verified:
+            self._verified[key] = verify(module.source, text)
+        return self._verified[key]
 
     def module(self, name: str) -> Module | Missing:
         """Module ``name``, or why there is no source text of it."""

@@ -16,6 +16,8 @@ import pytest
 from prtoggle.bisection import candidates, executors, record, session, worker
 from prtoggle.bisection.values import Job
 from prtoggle.bisection.verdict import End, judge
+from prtoggle.edits.combine import verify
+from prtoggle.edits.text import SourceText
 from prtoggle.errors import InconclusiveError, RefusedError, UsageError
 from tests.bisection.field import Field
 
@@ -211,3 +213,16 @@ def test_a_log_that_cannot_be_begun_is_not_left_there(make: Make) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert not (field.root / "log").exists()
     session.begin(field.settings("f2"), log=field.root / "log").close()
+
+
+def test_each_text_is_compiled_once_while_candidates_are_found(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    field, texts = make(3), list[str]()
+
+    def seen(source: SourceText, text: str) -> SyntaxError | None:
+        texts.append(text)
+        return verify(source, text)
+
+    monkeypatch.setattr("prtoggle.sources.verify", seen)
+    found = candidates.find("all", cwd=str(field.root), script="")
+    assert {"1", "2", "3"} <= {each.name for each in found.candidates}
+    assert len(texts) == len(set(texts)) >= 4
