@@ -11,20 +11,24 @@ import errno
 import os
 import sys
 from collections.abc import Callable
+from typing import TextIO
 
 import click
 
 from prtoggle.dependencies import EXIT_CODE, missing
-from prtoggle.errors import MalformedError, PrtoggleError, UsageError
+from prtoggle.errors import InconclusiveError, MalformedError, PrtoggleError, UsageError
 
 BUG = 70
 INTERRUPTED = 130
 CLOSED_PIPE = 141  # 128 + SIGPIPE: what a program that does not catch it ends with
 DEBUG = "PRTOGGLE_DEBUG"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_NOT_WRITTEN = "reference/exit-codes#4-inconclusive"
 
 
 def guarded(call: Callable[[], object]) -> int:
     """The exit code of ``call``: what it returns where that is a number, else 0; what it raises is said on stderr."""
+    _open_what_is_closed()
     try:
         code = call()
         sys.stdout.flush()
@@ -48,6 +52,12 @@ def guarded(call: Callable[[], object]) -> int:
         if isinstance(error, OSError) and error.errno == errno.EPIPE:
             _discard_stdout()
             return CLOSED_PIPE
+        if isinstance(error, OSError) and error.errno in _FULL:
+            _discard_stdout()
+            what = error.filename or "what was to be shown"
+            told = InconclusiveError(f"{what} could not be written: {error.strerror}", page=_NOT_WRITTEN)
+            say(describe(told))
+            return told.exit_code
         say(_bug(error))
         return BUG
     return code if isinstance(code, int) and not isinstance(code, bool) else 0
@@ -87,7 +97,7 @@ def say(text: str) -> None:
     try:
         click.echo(text, err=True)
     except (OSError, ValueError):
-        pass
+        _discard(sys.stderr)
 
 
 def _bug(error: Exception) -> str:
@@ -98,9 +108,21 @@ def _bug(error: Exception) -> str:
     return f"prtoggle: a bug in prtoggle: {type(error).__name__}: {error}\n  hint: {DEBUG}=1 shows the traceback"
 
 
+def _open_what_is_closed() -> None:
+    """Who closed a stream (``>&-``) wants nothing there: it is the null device, and no file that is opened later."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115 - until the end
+
+
 def _discard_stdout() -> None:
-    """The reader is gone: keep the interpreter from complaining of that when it flushes at exit."""
+    """The reader is gone, or the disk is full."""
+    _discard(sys.stdout)
+
+
+def _discard(stream: TextIO) -> None:
+    """Keep the interpreter from complaining, by an exit code of its own, when it flushes the stream at exit."""
     try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     except (OSError, ValueError):
         pass

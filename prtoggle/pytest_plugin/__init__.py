@@ -25,6 +25,8 @@ import pytest
 SYS_PATH = list(sys.path)
 """As it was before conftest files and test modules put their folders into it: what a child process starts with."""
 
+LIMIT = "prtoggle_start_timeout"
+"""The setting of how many seconds a child process may take before it comes to its test."""
 MARKS = ("reverted", "guards")
 HELD: pytest.StashKey[bool] = pytest.StashKey()
 """Whether any test of the session has one of the marks."""
@@ -48,6 +50,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         default=False,
         help="do not fail a session with --revert in which no process imported what SEL changes",
+    )
+    parser.addini(
+        LIMIT,
+        "seconds that a child process may take before it comes to its test; 0: as long as it takes (prtoggle)",
+        default="600",
     )
 
 

@@ -18,6 +18,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,9 @@ from typing import Any
 import pytest
 
 from prtoggle import journals, result, selection
+from prtoggle.bisection import reaper
 from prtoggle.integrations import all_integrations
-from prtoggle.pytest_plugin import SYS_PATH, timelimit
+from prtoggle.pytest_plugin import LIMIT, SYS_PATH, timelimit
 from prtoggle.runtime import journal
 
 DRAWN = ("randomly_seed",)
@@ -97,12 +99,11 @@ def _run(item: pytest.Item, text: str, folder: Path, warn: bool) -> Ran:
             stdout=None if shown else output,
             stderr=None if shown else output,
         )
+        late = ""
         try:
-            process.wait()
+            late = _wait(process, out, float(config.getini(LIMIT)))
         finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+            _end(process, shown=bool(late))
     lines = list(_lines(out))
     printed = (folder / "output").read_bytes().decode("utf-8", "replace")[-SHOWN:].strip()
     entries = journals.read(folder / "journal")
@@ -112,6 +113,8 @@ def _run(item: pytest.Item, text: str, folder: Path, warn: bool) -> Ran:
     if warn:
         _warn(item, [value for kind, value in lines if kind == "warning"])
     made = _made(item, lines, process.returncode, printed)
+    if late:
+        made = (), f"the child process did not come to the test {late}{f'{chr(10)}{printed}' if printed else ''}"
     if text == "none":
         return Ran(made[0], made[1], seconds=time.monotonic() - begun)
     told = result.told(entries, selection.parse(text), traced=True)
@@ -121,6 +124,36 @@ def _run(item: pytest.Item, text: str, folder: Path, warn: bool) -> Ran:
     states = [edit.state for module in told.in_force for edit in module.edits]
     executed = True if "executed" in states else None if "unknown" in states else False
     return Ran(made[0], made[1], tuple(refused), executed, bool(told.in_force), time.monotonic() - begun)
+
+
+def _wait(process: subprocess.Popen[bytes], out: Path, limit: float) -> str:
+    """Wait for the end of the child; that it took too long to come to its test, or an empty string."""
+    if limit > 0:
+        try:
+            process.wait(limit)
+        except subprocess.TimeoutExpired:
+            if not any(kind == "phase" for kind, _ in _lines(out)):
+                return f"in {limit:g} s ({LIMIT})"
+            process.wait()
+    else:
+        process.wait()
+    return ""
+
+
+def _end(process: subprocess.Popen[bytes], shown: bool) -> None:
+    """End the child where it still runs, with what it started; ``shown``: it says where it stands."""
+    if process.poll() is not None:
+        return
+    started = reaper.below(process.pid)
+    if shown:
+        process.send_signal(signal.SIGABRT)  # pytest has each thread show its stack
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(5)
+    process.kill()
+    process.wait()
+    for pid in started:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _environment(text: str, folder: str) -> dict[str, str]:

@@ -122,6 +122,35 @@ class TestExitCodes:
         assert done.stderr == ""
         assert done.stdout.strip() in ("0", "141")
 
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")
+    @pytest.mark.parametrize("command", ["list", "list --json", "show 101", "schema", "explain", "--help"])
+    def test_a_full_disk_is_no_bug_and_no_answer(self, engine: World, command: str) -> None:
+        done = self._shell(engine, f"prtoggle {command} > /dev/full")
+        assert (done.returncode, done.stderr.splitlines()) == (
+            4,
+            [
+                "prtoggle: what was to be shown could not be written: No space left on device",
+                "  see: prtoggle explain reference/exit-codes#4-inconclusive",
+            ],
+        )
+
+    @pytest.mark.skipif(os.name == "nt", reason="a shell of POSIX")
+    @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-", "2>/dev/full"])
+    def test_a_closed_stream_changes_no_exit_code(self, engine: World, closed: str) -> None:
+        done = self._shell(engine, f"prtoggle list {closed}; echo $? >&9; prtoggle lis {closed}; echo $? >&9")
+        assert done.stdout.splitlines()[-2:] == ["0", "2"]
+        ran = self._shell(
+            engine, f"prtoggle run none -- {sys.executable} -c 'raise SystemExit(7)' {closed}; echo $? >&9"
+        )
+        assert ran.stdout.splitlines()[-1] == "7" and "a bug" not in ran.stderr
+
+    def _shell(self, engine: World, command: str) -> subprocess.CompletedProcess[str]:
+        """In bash, with descriptor 9 as another name of standard output."""
+        script = f'prtoggle() {{ {sys.executable} -m prtoggle "$@"; }}; exec 9>&1; {command}'
+        return subprocess.run(
+            ["bash", "-c", script], env=engine.environ(), cwd=engine.here, capture_output=True, text=True
+        )
+
     @pytest.mark.parametrize(
         ("error", "code"),
         [

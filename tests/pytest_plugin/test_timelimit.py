@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -79,5 +80,40 @@ def _until(found: Callable[[], Any]) -> Any:
 def _alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="of Linux alone")
+def test_a_child_that_hangs_before_its_test_is_ended_with_what_it_started(app: App, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    begun = time.monotonic()
+    ran = app.run(
+        f"""
+        import os, subprocess, sys, time
+
+        if os.environ.get("PRTOGGLE_REVERT"):
+            sleeps = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+            with open({str(pids)!r}, "a") as file:
+                print(os.getpid(), sleeps.pid, file=file)
+            time.sleep(600)
+
+        @pytest.mark.reverted("7", child=True)
+        def test_it():
+            assert core.cut(ROWS)
+        """,
+        "-o",
+        "prtoggle_start_timeout=4",
+    )
+    assert time.monotonic() - begun < 300
+    assert "the child process did not come to the test in 4 s (prtoggle_start_timeout)" in ran.out
+    assert re.search(r'File ".*test_it.py", line \d+ in <module>', ran.out), ran.out
+    alive = [pid for pid in pids.read_text().split() if _alive(pid)]
+    assert len(pids.read_text().split()) == 2 and alive == []
+
+
+def _alive(pid: str) -> bool:
+    try:
+        return Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
