@@ -61,7 +61,8 @@ except BaseException as error:
         sys.meta_path.insert(0, PrtoggleBlocker())
         try:
             names = ' or '.join(targets)
-            sys.stderr.write(f'prtoggle: could not start, so nothing here can import {{names}}: {{why()}}\\n')
+            told = f'could not start, so nothing selected is in force here, and nothing can import {{names}}'
+            sys.stderr.write(f'prtoggle: {{told}}: {{why()}}\\n')
         except BaseException:
             pass
     if isinstance(cause, KeyboardInterrupt):

@@ -29,6 +29,15 @@ _NOT_WRITTEN = "reference/exit-codes#4-inconclusive"
 def guarded(call: Callable[[], object]) -> int:
     """The exit code of ``call``: what it returns where that is a number, else 0; what it raises is said on stderr."""
     _open_what_is_closed()
+    code = _code(call)
+    try:
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        discard(sys.stderr)
+    return code
+
+
+def _code(call: Callable[[], object]) -> int:
     try:
         code = call()
         sys.stdout.flush()
@@ -97,7 +106,7 @@ def say(text: str) -> None:
     try:
         click.echo(text, err=True)
     except (OSError, ValueError):
-        _discard(sys.stderr)
+        discard(sys.stderr)
 
 
 def _bug(error: Exception) -> str:
@@ -117,11 +126,11 @@ def _open_what_is_closed() -> None:
 
 def _discard_stdout() -> None:
     """The reader is gone, or the disk is full."""
-    _discard(sys.stdout)
+    discard(sys.stdout)
 
 
-def _discard(stream: TextIO) -> None:
-    """Keep the interpreter from complaining, by an exit code of its own, when it flushes the stream at exit."""
+def discard(stream: TextIO) -> None:
+    """Lead ``stream`` to nowhere: it takes nothing, and the interpreter would make that an exit code of its own."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     except (OSError, ValueError):

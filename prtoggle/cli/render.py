@@ -17,6 +17,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from prtoggle.cli import errors
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -64,8 +66,11 @@ def out_bytes(data: bytes) -> None:
 
 
 def words(text: str) -> None:
-    """A line of words."""
-    click.echo(text, err=True, color=on_terminal(sys.stderr))
+    """A line of words, where stderr takes it: a command does what it does, and ends as it ends, also on a full disk."""
+    try:
+        click.echo(text, err=True, color=on_terminal(sys.stderr))
+    except OSError:
+        errors.discard(sys.stderr)
 
 
 def json(data: Mapping[str, Any]) -> None:

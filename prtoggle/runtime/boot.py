@@ -56,6 +56,7 @@ def boot() -> None:
         packages.update(found)
     except Exception as error:
         problem = f"boot failed: {type(error).__name__}: {error}"
+        blind.append(problem)  # for which packages it is could not be found out, so it is said
     made = hook.Finder(values, tuple(packages), integrations, cwd, fix_path)
     if problem:
         for package in packages:

@@ -7,9 +7,11 @@ what rests on such a file is not kept.
 
 Example::
 
-    kept = Remembered()
-    kept.put("key", ("/fixes/pr7_x/revert.yaml",), answer, Looked())
-    kept.get("key", Looked())      # answer, or None where the file is another by now
+    kept, looked, paths = Remembered(), Looked(), ("/fixes/pr7_x/revert.yaml",)
+    looked.see(paths)
+    answer = ...                             # read from the file
+    kept.put("key", paths, answer, looked)
+    kept.get("key", Looked())                # answer, or None where the file is another by now
 """
 
 from __future__ import annotations
@@ -53,6 +55,11 @@ class Looked:
         self._stamps[path] = stamp
         return stamp
 
+    def see(self, paths: Iterable[str]) -> None:
+        """Look at ``paths``, before anything is read from them."""
+        for path in paths:
+            self.at(path)
+
     def settled(self, path: str) -> bool:
         """Whether a change of the file from now on has to show in its stamp."""
         stamp = self.at(path)
@@ -77,9 +84,11 @@ class Remembered:
         return answer
 
     def put(self, key: Hashable, paths: Iterable[str], answer: Any, looked: Looked) -> None:
-        """Keep ``answer``, which was found out after ``looked`` saw the files, where they are not too new."""
+        """Keep ``answer``, which was found out after ``looked`` saw every one of ``paths``, where none of them is too
+        new, or another by now: a link may have been led to a file that is old enough."""
+        now = Looked()
         stamps = {path: looked.at(path) for path in paths}
-        if all(map(looked.settled, stamps)):
+        if all(looked.settled(path) and now.at(path) == stamp for path, stamp in stamps.items()):
             self._answers.pop(key, None)
             while len(self._answers) >= MOST:
                 self._answers.pop(next(iter(self._answers)), None)

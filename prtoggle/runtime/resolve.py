@@ -113,7 +113,10 @@ def resolve(
             "registries": registries,
         }
     )
-    if "refused" not in answer:
+    # The answer was read later than the key: where a reverse patch was edited meanwhile, it is one to another text.
+    if "refused" not in answer and key == _key(
+        package, locations, file, values, cwd + "\0" + fix_path, sources.listed(fix_path), registries
+    ):
         cache.write("plan", key, answer)
         cache.prune()
     return answer

@@ -78,6 +78,7 @@ def _packages(wanted: selections.Selection, cwd: str, fix_path: str, looked: Loo
     key = ("packages", text, cwd, fix_path, tuple(files))
     kept: list[str] | None = _kept.get(key, looked)
     if kept is None:
+        looked.see(files)
         found, blind = boot._packages({boot.VARIABLE: text}, cwd, fix_path)
         if blind:
             raise RefusedError("\n".join(blind), page="limits#where-no-package-can-be-refused")
@@ -239,12 +240,13 @@ def _spec(package: str, looked: Looked) -> ModuleSpec | None:
         return spec if spec is not None else hook._made_up(module)
     finder = _the_finder()
     known = package not in finder.refused and (package not in finder.wanted or package in finder.done)
-    finders = tuple(sys.meta_path)
+    finders, folders = tuple(sys.meta_path), _folders()
     key = ("spec", package, os.getcwd(), tuple(map(str, sys.path)), tuple(map(id, finders)))
     kept = _kept.get(key, looked) if known else None
     if kept is not None:
         found: ModuleSpec | None = kept[0]
         return found
+    looked.see(folders)
     spec = finder._ask_others(package, None, None)
     if spec is not None and package in finder.wanted and package not in finder.done:
         finder._decide(package, spec)
@@ -252,7 +254,7 @@ def _spec(package: str, looked: Looked) -> ModuleSpec | None:
         said, page = without_page(finder.refused[package])
         raise RefusedError(said, page=page)
     if known:
-        _kept.put(key, _folders(), (spec, finders), looked)  # the finders too: an identity is theirs while they live
+        _kept.put(key, folders, (spec, finders), looked)  # the finders too: an identity is theirs while they live
     return spec
 
 
@@ -269,14 +271,14 @@ def _resolve(package: str, text: str, spec: ModuleSpec, looked: Looked) -> Wante
     key = ("plan", package, text, tuple(locations), file, cwd, fix_path, tuple(fixes), tuple(map(str, sys.path)))
     kept = _kept.get(key, looked)
     if kept is None or any(_place(entry[0]) != place for entry, place, _, _ in kept[1]):
-        answer = ask(package, locations, file, {boot.VARIABLE: text}, cwd, fix_path, _integrations())
-        if "refused" in answer:
-            kind = SelectionError if answer.get("code") == SelectionError.exit_code else RefusedError
-            raise kind(answer["refused"], page=answer.get("page", ""))
-        modules = [(entry, _place(entry[0]), *_file_and_base(Planned(*entry))) for entry in answer["modules"]]
-        kept = (answer, modules)
-        rests = [*fixes, *_folders(), *_metadata(package, locations, file), *(path for path, _ in answer["read"])]
-        _kept.put(key, [*rests, *(path for entry, _, where, _ in modules for path in (entry[1], where))], kept, looked)
+        kept = _asked(package, text, locations, file, cwd, fix_path)
+        rests = _rests(package, locations, file, fixes, kept)
+        looked = Looked()
+        looked.see(rests)
+        # Only now is it known what it rests on: whether it did so when it was looked at, a second answer tells, which
+        # comes from the store.
+        if kept == _asked(package, text, locations, file, cwd, fix_path):
+            _kept.put(key, rests, kept, looked)
     answer, modules = kept
     made = Wanted(package, answer["label"], tuple(answer["parts"]), tuple(answer["baked_in"]))
     for entry, _, where, base in modules:
@@ -284,6 +286,24 @@ def _resolve(package: str, text: str, spec: ModuleSpec, looked: Looked) -> Wante
         made.planned.append(planned)
         made.texts[planned.name] = (where, base, planned.reverted)
     return made
+
+
+def _asked(
+    package: str, text: str, locations: list[str], file: str | None, cwd: str, fix_path: str
+) -> tuple[dict[str, Any], list[Any]]:
+    """The answer, and of its modules: the entry, where the module was imported from, its file, its original text."""
+    answer = ask(package, locations, file, {boot.VARIABLE: text}, cwd, fix_path, _integrations())
+    if "refused" in answer:
+        kind = SelectionError if answer.get("code") == SelectionError.exit_code else RefusedError
+        raise kind(answer["refused"], page=answer.get("page", ""))
+    return answer, [(entry, _place(entry[0]), *_file_and_base(Planned(*entry))) for entry in answer["modules"]]
+
+
+def _rests(package: str, locations: list[str], file: str | None, fixes: list[str], kept: Any) -> list[str]:
+    """The files and folders on which an answer rests."""
+    answer, modules = kept
+    rests = [*fixes, *_folders(), *_metadata(package, locations, file), *(path for path, _ in answer["read"])]
+    return [*rests, *(path for entry, _, where, _ in modules for path in (entry[1], where))]
 
 
 def _metadata(package: str, locations: list[str], file: str | None) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -66,3 +67,16 @@ def test_a_plain_selection_loads_neither_the_grammar_nor_what_looks_back_at_a_pl
 
 def test_one_in_doubt_loads_the_grammar(tmp_path: Path) -> None:
     assert "prtoggle.selection" in loaded("27360/slice+assert", tmp_path)
+
+
+@pytest.mark.parametrize("broken", ["packagelines.py", "sources.py"])
+def test_a_boot_that_cannot_tell_which_packages_are_meant_says_what_is_not_in_force(
+    tmp_path: Path, broken: str
+) -> None:
+    """Half of an installation is gone: no package can be refused by name, and that is never silent."""
+    shutil.copytree(Path(boot.__file__).parents[1], tmp_path / "prtoggle", symlinks=True)
+    (tmp_path / "prtoggle" / "runtime" / broken).unlink()
+    code = "from prtoggle.runtime import boot; boot.boot(); import json"
+    env = {**os.environ, "PYTHONPATH": str(tmp_path), "PRTOGGLE_REVERT": "7"}
+    done = subprocess.run([sys.executable, "-S", "-c", code], env=env, capture_output=True, text=True, cwd=tmp_path)
+    assert "boot failed: " in done.stderr and "PRTOGGLE_REVERT=7" in done.stderr and "is not in force" in done.stderr

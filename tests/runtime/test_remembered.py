@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -28,8 +29,9 @@ def settled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def kept(*paths: Path, key: object = "key", into: Remembered | None = None) -> Remembered:
-    into = into or Remembered()
-    into.put(key, [str(path) for path in paths], "answer", Looked())
+    into, looked, names = into or Remembered(), Looked(), [str(path) for path in paths]
+    looked.see(names)
+    into.put(key, names, "answer", looked)
     return into
 
 
@@ -55,6 +57,19 @@ def test_a_file_of_the_same_size_and_time_is_another(settled: Path) -> None:
 def test_a_file_that_came_or_went_is_noticed(tmp_path: Path) -> None:
     answers = kept(tmp_path / "a")
     (tmp_path / "a").write_text("one")
+    assert answers.get("key", Looked()) is None
+
+
+def test_a_link_led_elsewhere_while_its_file_is_read_is_noticed(settled: Path) -> None:
+    """The other file is old enough: it alone would not show."""
+    (settled.parent / "other").write_text("two")
+    time.sleep(COARSE / 1e9 + 0.1)
+    link, answers, looked = settled.parent / "link", Remembered(), Looked()
+    link.symlink_to(settled)
+    looked.see([str(link)])
+    link.unlink()
+    link.symlink_to("other")
+    answers.put("key", [str(link)], "what the first file says", looked)
     assert answers.get("key", Looked()) is None
 
 
@@ -119,3 +134,48 @@ def test_a_fix_that_was_edited_since_is_read_again(project: Project) -> None:
     except prtoggle.errors.PrtoggleError as error: print(type(error).__name__)
     """
     assert run(project, code) == ["f RemOted! f RemOted!", "RefusedError"]
+
+
+MEANWHILE = """
+    import shutil, subprocess
+    from prtoggle.runtime import resolve
+    v1, v2, current = (os.path.join(os.environ["PRTOGGLE_PATH"], name) for name in ("pr7_x", "../v2", "../held"))
+    ask = resolve._ask
+    def late(request):
+        resolve._ask = ask
+        os.rename(v1, current)           # another fix stands there while the answer is made
+        os.rename(v2, v1)
+        return ask(request)
+    resolve._ask = late
+    """
+
+
+@pytest.fixture
+def two(project: Project) -> Project:
+    """Another text of the fix, long enough ago."""
+    other = project.root / "v2"
+    other.mkdir()
+    text = (project.fixes / "pr7_x" / "revert.yaml").read_text()
+    (other / "revert.yaml").write_text(text.replace("f reverted", "f otherwise"))
+    time.sleep(COARSE / 1e9 + 0.1)
+    return project
+
+
+def test_what_was_read_of_a_fix_that_is_replaced_meanwhile_is_no_answer_to_the_first_one(two: Project) -> None:
+    """Neither in the process, nor in the store, which would tell every later process so."""
+    code = """
+        import os, prtoggle, app.core as m
+        def toggled():
+            with prtoggle.reverted("7"): return m.f()
+        """
+    back = """
+        print(toggled(), toggled())
+        os.rename(v1, v2)
+        os.rename(current, v1)           # and the first one is there again
+        print(toggled(), toggled())
+        """
+    done = two.python(dedent(code) + dedent(MEANWHILE) + dedent(back), PYTHONPATH=f"{two.site}:{ROOT}")
+    assert done.code == 0, done.err
+    assert done.out.splitlines() == ["f otherwise f otherwise", "f reverted f reverted"]
+    later = two.python("import app.core; print(app.core.f())", PRTOGGLE_REVERT="7", PYTHONPATH=f"{two.site}:{ROOT}")
+    assert later.out.strip() == "f reverted", later.err
