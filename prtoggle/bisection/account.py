@@ -168,6 +168,10 @@ def text(told: Account) -> list[str]:
         lines.append(f"  {first_line(told.reason)}")
     if told.left and told.verdict != "none":
         lines.append(f"  neither blamed nor cleared: {', '.join(told.left)}")
+    if told.belief is not None and not told.culprits and told.verdict in ("inconclusive", "interrupted"):
+        sets, chance = told.belief.likeliest
+        names = " or ".join(",".join(sorted(members)) for members in sets) or "none of them"
+        lines.append(f"  so far most likely: {names} ({percent(chance)})")
     if told.culprits and not told.complete:
         lines.append(f"  there may be other culprits{f': {told.reason}' if told.reason else ''}")
     lines += [f"  set aside: {', '.join(names)}: {why}" for why, names in by_reason(told.aside)]

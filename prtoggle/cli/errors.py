@@ -119,9 +119,9 @@ def _bug(error: Exception) -> str:
 
 def _open_what_is_closed() -> None:
     """Who closed a stream (``>&-``) wants nothing there: it is the null device, and no file that is opened later."""
-    for name in ("stdin", "stdout", "stderr"):
+    for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115 - until the end
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - until the end
 
 
 def _discard_stdout() -> None:

@@ -111,6 +111,8 @@ def test_one_that_was_interrupted_has_an_account_too() -> None:
     assert (told.verdict, told.exit_code, told.left) == ("interrupted", 130, ("1", "2", "3", "4"))
     assert "to resume" in text(told)[-1]
     assert text(account(state()))[-1].strip() == "0 trials"
+    assert "  so far most likely: 2 (" in "\n".join(text(account(state(*ENDS, belief=BELIEF))))
+    assert "most likely" not in "\n".join(text(told))
 
 
 def test_how_sure_is_said_where_it_is_a_matter_of_probability_and_never_rounded_up() -> None:
