@@ -18,6 +18,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from prtoggle import __version__
@@ -32,6 +33,8 @@ VARIABLES = ("PYTHONPATH", "PRTOGGLE_PATH", "CUDA_VISIBLE_DEVICES")
 """Variables without which the commands that are told may well do something else."""
 _UNDONE = 20
 """Trials that a line takes back."""
+_PAUSE = 10.0
+"""Seconds between two trials beyond which nobody was at work."""
 _ORDER = ("bad", "good", "skip", "measured", "void", "timeout", "infrastructure", "interrupted")
 
 
@@ -148,10 +151,16 @@ def run_command(selection: str, settings: Settings) -> str:
 
 def time_left(state: State) -> float | None:
     """About how many seconds more it takes; None where that cannot be told."""
-    timed = [record.seconds for record in state.records if record.says]
+    timed = [record for record in state.records if record.says]
     if state.runs_left is None or not timed:
         return None
-    return state.runs_left * (sum(timed) / len(timed)) / max(1, state.settings.jobs)
+    seconds = [record.seconds for record in timed]
+    # From one beginning to the next: what it takes to start a process and to think is part of it, a pause is not.
+    began = sorted(record.began for record in timed)
+    steps = [later - earlier for earlier, later in pairwise(began)]
+    steps = [step for step in steps if step <= 3 * max(seconds) + _PAUSE]
+    each = sum(seconds) / len(seconds) / max(1, state.settings.jobs)
+    return state.runs_left * max(each, sum(steps) / len(steps) if steps else 0.0)
 
 
 def to_json(told: Account) -> dict[str, Any]:

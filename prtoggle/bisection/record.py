@@ -111,6 +111,9 @@ class Log:
         _lock(file, path)
         try:
             read = _read(path)
+        except FileNotFoundError:  # deleted for its age, by another bisection, before it was locked
+            os.close(file)
+            raise UsageError(f"the log {path} is gone", hint="begin anew", page=_PAGE) from None
         except BaseException:
             os.close(file)
             raise

@@ -161,6 +161,12 @@ def test_the_time_left_is_that_of_the_runs_left_over_all_workers() -> None:
     assert time_left(state(runs_left=20.0)) is None
 
 
+def test_the_time_left_has_what_goes_by_between_trials_but_for_pauses() -> None:
+    began = (1000.0, 1000.5, 1001.0, 1061.0, 1061.5)  # stopped for a minute, and gone on with
+    records = [trial(n, "search", ("1",), "good", began=at, seconds=0.125) for n, at in enumerate(began, 1)]
+    assert time_left(state(*records, runs_left=20.0)) == 10
+
+
 def test_the_json_is_plain_and_holds_every_trial() -> None:
     told = account(state(*ENDS, answer=found(["2"]), belief=BELIEF))
     data = json.loads(json.dumps(to_json(told)))

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from prtoggle.bisection import past, session
+from prtoggle.bisection import past, record, session
 from prtoggle.bisection.record import Header, Log
 from prtoggle.bisection.values import Settings
 from prtoggle.bisection.worker import LOCK, lock
+from prtoggle.errors import UsageError
 from tests.bisection.field import Field
 
 DAY = 86400.0
@@ -64,6 +65,20 @@ def test_what_prtoggle_did_not_name_stays(tmp_path: Path) -> None:
     (tmp_path / "20240101T000000-1.jsonl").symlink_to(mine)
     assert past.prune(tmp_path, keep=0) == 1 and not real.exists()
     assert mine.exists() and past.prune(tmp_path / "nowhere") == 0
+
+
+def test_one_that_goes_while_somebody_opens_it_is_said_to_be_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, really = bisection(tmp_path, 1), record._lock
+
+    def late(file: int, locked: Path) -> None:
+        past.prune(tmp_path, keep=0)
+        really(file, locked)
+
+    monkeypatch.setattr(record, "_lock", late)
+    with pytest.raises(UsageError, match="is gone"):
+        Log.open(path)
 
 
 @pytest.mark.usefixtures("installed")
