@@ -162,5 +162,8 @@ def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str:
     """The known word nearest to ``word``, or an empty string when none is near."""
     import difflib
 
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    found = difflib.get_close_matches(word, list(known), n=len(known) or 1, cutoff=0.6)
+    if word.isdecimal():  # one digit that is wrong is likelier than digits that are missing: 102 is 101 and not 10892
+        wrong = {each: sum(a != b for a, b in zip(word, each, strict=True)) for each in found if len(each) == len(word)}
+        found = sorted(found, key=lambda each: wrong.get(each, len(word)))
     return found[0] if found else ""

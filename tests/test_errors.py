@@ -26,6 +26,7 @@ from prtoggle.errors import (
     RefusedError,
     SelectionError,
     UsageError,
+    did_you_mean,
     see,
     with_page,
     without_page,
@@ -141,3 +142,12 @@ class TestProcesses:
             )
             assert ran.stderr.endswith(f"\n{see(page)}\n"), ran.stderr
             assert ran.stderr.rpartition("RevertRefusedError: ")[2].count("see: ") == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "near"),
+    [("102", "101"), ("27361", "27360"), ("2736", "27360"), ("10893", "10892"), ("99", ""), ("lst", "")],
+)
+def test_the_nearest_number_is_the_one_with_a_wrong_digit_before_one_with_digits_more(word: str, near: str) -> None:
+    assert did_you_mean(word, ["101", "10892", "27360", "24401"]) == near
+    assert did_you_mean(word, []) == ""

@@ -353,6 +353,10 @@ SORTS = {
         changed("    versions: '>=0.5.13'", "    versions: 0.5.13"),
         ["16:15: 'versions' is '0.5.13', expected a version specifier such as '>=0.5.13' [==0.5.13]"],
     ),
+    "a specifier with a sign that is none": (
+        changed("    versions: '>=0.5.13'", "    versions: '==>3'"),
+        ["16:15: 'versions' is '==>3', expected a version specifier such as '>=0.5.13' [>=3]"],
+    ),
     "a range that holds nothing": (
         changed("    versions: '>=0.5.13'", "    versions: '>=0.5.13,<0.5'"),
         ["16:15: no version is '>=0.5.13,<0.5', expected a range that holds one"],

@@ -155,7 +155,9 @@ class Reader:
         """A version specifier, not empty."""
         text = self.text(node, what, expected="a version specifier such as '>=0.5.13'")
         if text is not None and not is_specifier(text):
-            near = f"=={text}" if is_specifier(f"=={text}") else ""
+            number = text.lstrip("=<>!~ ")  # '==>3' is a version with some sign before it
+            near = f"=={text}" if is_specifier(f"=={text}") and text == number else f">={number}" if number else ""
+            near = near if is_specifier(near) else ""
             self.bad(node, f"{what} is '{text}', expected a version specifier such as '>=0.5.13'", nearest=near)
             return None
         return text
