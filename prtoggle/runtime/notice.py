@@ -34,7 +34,12 @@ def _write(text: str) -> None:
     command = command if len(command) <= 60 else command[:57] + "..."
     line = f"prtoggle: {text} [pid {os.getpid()}{': ' + command if command else ''}]\n"
     try:
-        if sys.stderr is not None:
+        own = sys.__stderr__
+        if own is not None and sys.stderr is own:
+            # Past the buffer: what a full disk does not take would stay in it, and end the process with 120.
+            own.flush()
+            os.write(own.fileno(), line.encode(own.encoding, "backslashreplace"))
+        elif sys.stderr is not None:
             sys.stderr.write(line)
             sys.stderr.flush()
     except (OSError, ValueError):
