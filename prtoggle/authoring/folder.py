@@ -7,16 +7,16 @@ Example::
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from prtoggle import wholefile
 from prtoggle.errors import RefusedError, UsageError
+from prtoggle.folderlock import alone
 
 _PAGE = "guides/write-a-reverse-patch#3-let-it-be-written"
 
@@ -79,7 +79,7 @@ def keep(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
         for name, text in files.items():
             wholefile.make(whole / name, text.encode(), 0o666)
         wholefile.sync_folder(whole)
-        with _alone(folder.parent):
+        with alone(folder.parent):  # another `new` that is about to have its folder there waits
             _free(folder.parent, number)  # asked again: another one may have been as far; it has another title
             if os.path.lexists(folder):  # an empty folder would be replaced
                 raise RefusedError(f"{folder} is there already, and nothing is written over", page=_PAGE)
@@ -90,23 +90,6 @@ def keep(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return tuple(folder / name for name in files)
-
-
-@contextlib.contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """Another ``new`` that is about to have its folder in ``out`` waits. The lock goes with the process."""
-    try:
-        import fcntl
-    except ImportError:  # no such locks: the rename alone tells two of one title apart
-        yield
-        return
-    descriptor = os.open(out, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):  # not every file system has locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def scenario(number: str, title: str) -> str:

@@ -10,7 +10,6 @@ Example::
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from prtoggle import wholefile
 from prtoggle.against import PathTarget, parse_against
 from prtoggle.catalog import Catalog, Request
 from prtoggle.errors import MalformedError, PrtoggleError, RefusedError, UsageError
+from prtoggle.folderlock import alone
 from prtoggle.library import Library
 from prtoggle.packages import Package, locate
 from prtoggle.plan import decisions
@@ -206,7 +206,7 @@ def keep(proposal: Proposal, folders: Sequence[Path]) -> Path:
         path = folders[0] / f"pr{proposal.fix.id}_{proposal.plan.package.name}" / "revert.yaml"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(path.parent):
+        with alone(path.parent):  # another `port` waits; what it read is then not what is there
             if proposal.path and path.read_bytes() != proposal.before:
                 raise RefusedError(f"{path} has changed since it was read", hint="port it again", page=_PAGE)
             if path.exists() and not path.stat().st_mode & 0o222:  # to put a file in its place would go all the same
@@ -217,20 +217,6 @@ def keep(proposal: Proposal, folders: Sequence[Path]) -> Path:
     except OSError as error:
         raise RefusedError(f"{path} cannot be written: {error.strerror or error}", page=_PAGE) from None
     return path
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Another ``port`` that writes into ``folder`` waits; what it read is then not what is there."""
-    import fcntl
-
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):  # not every file system has locks
-            fcntl.flock(number, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(number)
 
 
 def as_patch(proposal: Proposal, *, several: bool) -> tuple[Path, bytes]:
