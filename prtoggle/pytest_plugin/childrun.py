@@ -128,14 +128,11 @@ def _run(item: pytest.Item, text: str, folder: Path, warn: bool) -> Ran:
 
 def _wait(process: subprocess.Popen[bytes], out: Path, limit: float) -> str:
     """Wait for the end of the child; that it took too long to come to its test, or an empty string."""
-    if limit > 0:
-        try:
-            process.wait(limit)
-        except subprocess.TimeoutExpired:
-            if not any(kind == "phase" for kind, _ in _lines(out)):
-                return f"in {limit:g} s ({LIMIT})"
-            process.wait()
-    else:
+    try:
+        process.wait(limit if limit > 0 else None)
+    except subprocess.TimeoutExpired:
+        if not any(kind == "phase" for kind, _ in _lines(out)):
+            return f"in {limit:g} s ({LIMIT})"
         process.wait()
     return ""
 
